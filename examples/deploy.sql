@@ -21,6 +21,7 @@ CREATE OR REPLACE TEMP VIEW load_curves AS FROM 'out/load_curves/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW clocks AS FROM 'out/clocks/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW limits AS FROM 'out/limits/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
     FROM read_json('out/alerts.jsonl', columns = {id: 'VARCHAR', type: 'VARCHAR', time: 'TIMESTAMPTZ', data: 'JSON'});
 
@@ -38,6 +39,7 @@ UNION ALL SELECT 'incidents', count(*) FROM incidents
 UNION ALL SELECT 'ledger', count(*) FROM ledger
 UNION ALL SELECT 'rejected', count(*) FROM rejected
 UNION ALL SELECT 'clocks', count(*) FROM clocks
+UNION ALL SELECT 'limits', count(*) FROM limits
 UNION ALL SELECT 'scaling', count(*) FROM scaling
 UNION ALL SELECT 'rings', count(*) FROM rings
 UNION ALL SELECT 'heap', count(*) FROM heap

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-folders='(schemas|pipeline|connectors|diff|report|jobs|benches|docs|examples|fleets|tests|scripts|\.ci)/'
+folders='(schemas|pipeline|connectors|diff|report|jobs|benches|docs|examples|fleets|tests|scripts|deploy|\.ci)/'
 checked=0
 broken=0
 

@@ -30,6 +30,7 @@ has_browser() { command -v chromium || command -v chromium-browser || command -v
 has_perf() { perf --version; }
 has_alertmanager() { command -v prometheus-alertmanager; }
 has_prometheus() { command -v prometheus && command -v promtool; }
+has_systemd_analyze() { command -v systemd-analyze; }
 has_compilers() { command -v cc && command -v c++ && command -v make; }
 # A library counts as installed if pkg-config knows it, or, if pkg-config itself is missing, if its header exists.
 has_library() {
@@ -54,6 +55,8 @@ if [ "$purpose" = test ]; then
     need prometheus-alertmanager has_alertmanager
     # A service is scraped by a real Prometheus, whose promtool checks the rules of alerts.
     need prometheus has_prometheus
+    # The unit of the service is checked by systemd. (Go, which checks the chart, is installed by the test if it is missing.)
+    need systemd has_systemd_analyze
 fi
 
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -52,7 +52,7 @@ fn measure(mix: Mix, what: &str, times: u32) {
     let cell = OneCell::after(0, mix, REQUESTS);
     let (view, kind) = (cell.view(), CountKind::SelfCount);
     let arms = CellArms::of(&cell.counts, Scope::Window, &cell.comparison);
-    let contrast = || arms.contrast(kind, None);
+    let contrast = || arms.contrast(kind, [None; 2]);
     let afresh = Measure { min_count: view.min_count, ..Measure::afresh(Model::Share) };
     let tests = Tests::measure(&contrast(), &afresh);
     let per_request = anchor(&all_samples(&contrast()));

@@ -2,15 +2,13 @@
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
 
-use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::large;
-use fleetdiff_benches::spread::Spread;
+use fleetdiff_benches::spread::{Spread, seconds};
 use fleetdiff_connectors::files::RecordedFleet;
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::otlp::{self, proto::Request};
@@ -23,7 +21,7 @@ use prost::Message;
 
 /// The program's allocator: each stack is a separate vector.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Passes over all records of an input; `--quick` has fewer.
 const WHOLE: usize = 41;
@@ -131,15 +129,6 @@ fn structs(input: &Input) -> Structs {
         }
     }
     made
-}
-
-fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
-    let start = Instant::now();
-    let made = black_box(work());
-    let spent = start.elapsed().as_secs_f64();
-    // The output is dropped after the clock has stopped.
-    drop(made);
-    spent
 }
 
 /// Prints how fast an input was decoded.

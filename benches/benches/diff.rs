@@ -17,11 +17,11 @@ use fleetdiff_diff::page::page;
 use fleetdiff_diff::paint::Palette;
 use fleetdiff_diff::svg::svg;
 use fleetdiff_schemas::profile::CountKind;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 // The program's allocator.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Passes of each; `--quick` has fewer.
 const WHOLE: usize = 21;

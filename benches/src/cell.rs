@@ -96,7 +96,7 @@ impl OneCell {
             min_count: 30.0,
             min_effect: self.config.min_effect,
             q: self.config.q,
-            untested: None,
+            untested: [None; 2],
             method: Method::Honest,
             on_demand: OnDemand::default(),
         }

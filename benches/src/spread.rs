@@ -1,6 +1,7 @@
 //! A measurement is always given with its spread.
 
 use std::fmt;
+use std::hint::black_box;
 use std::time::Instant;
 
 /// Median and quartiles of repeats, in the unit of the repeats.
@@ -31,6 +32,16 @@ impl Spread {
         let (a, b) = (f(self.low), f(self.high));
         Self { low: a.min(b), median: f(self.median), high: a.max(b) }
     }
+}
+
+/// How many seconds some work takes.
+pub fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
+    let start = Instant::now();
+    let made = black_box(work());
+    let spent = start.elapsed().as_secs_f64();
+    // The output is dropped after the clock has stopped.
+    drop(made);
+    spent
 }
 
 /// Milliseconds since a moment.

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fleetdiff_schemas::alert::Alert;
+use fleetdiff_schemas::time::Nanos;
 
 use crate::output::{DIFFERS_HINT, OutputError, WRITABLE_HINT};
 
@@ -40,6 +41,18 @@ impl AlertLog {
         let file = OpenOptions::new().append(true).create(true).open(&path).map_err(refused)?;
         let existing = std::fs::read(&path).map_err(refused)?;
         Ok(Self { path, file, existing, position: 0, alerts: 0 })
+    }
+
+    /// The time of the last alert that an earlier run wrote, whole or in part.
+    pub fn through(&self) -> Option<Nanos> {
+        // NB: in a line, a quote within a text is escaped, so the first of these is the event's own.
+        let time_of = |line: &str| {
+            let (_, rest) = line.split_once("\"time\":\"")?;
+            let at: jiff::Timestamp = rest.split_once('"')?.0.parse().ok()?;
+            i64::try_from(at.as_nanosecond()).ok().map(Nanos)
+        };
+        // What was cut off before its time was announced to nobody.
+        String::from_utf8_lossy(&self.existing).lines().rev().take(2).find_map(time_of)
     }
 
     /// Writes the alerts of one hop (or of several later hops), ordered by sequence, key, type and id. They are on disk

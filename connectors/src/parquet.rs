@@ -122,6 +122,7 @@ impl ParquetOutput {
         files.extend(self.write_table(&tables.ledger, first)?);
         files.extend(self.write_table(&tables.rejected, first)?);
         files.extend(self.write_table(&tables.clocks, first)?);
+        files.extend(self.write_table(&tables.limits, first)?);
         self.begun |= first.is_some();
         Ok(Written { files })
     }

@@ -22,6 +22,7 @@ mod tests;
 mod worker;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::alert::Alert;
@@ -33,6 +34,7 @@ pub use self::state::RECEIVERS_FOLDER;
 pub use self::worker::test;
 
 use self::event::Event;
+use self::template::Template;
 use self::worker::Worker;
 use crate::output::OutputError;
 
@@ -79,7 +81,7 @@ impl ReceiverError {
 /// All receivers of a run. Clones are handles to the same receivers.
 #[derive(Clone, Debug, Default)]
 pub struct Receivers {
-    workers: Vec<Worker>,
+    workers: Arc<Mutex<Vec<Worker>>>,
 }
 
 impl Receivers {
@@ -89,13 +91,56 @@ impl Receivers {
     /// # Errors
     /// [`ReceiverError`].
     pub fn start(settings: &[ReceiverSettings], root: &Path) -> Result<Self, ReceiverError> {
-        let workers = settings.iter().map(|settings| Worker::start(settings, root)).collect::<Result<_, _>>()?;
-        Ok(Self { workers })
+        let workers = settings.iter().map(|settings| Worker::start(settings, root)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { workers: Arc::new(Mutex::new(workers)) })
+    }
+
+    /// Goes on with other settings, each known by its name: one that is known changes and keeps what waits for it, one that is new
+    /// gets what happens from now on, and one that is not named any more gets nothing further, not even what waits for it. The kind
+    /// of a known receiver must stay.
+    ///
+    /// # Errors
+    /// [`ReceiverError`]; nothing has changed then.
+    pub fn change(&self, settings: &[ReceiverSettings], root: &Path) -> Result<(), ReceiverError> {
+        for one in settings {
+            let unusable = |detail| ReceiverError::Template { name: one.name.clone(), detail };
+            Template::of(one).map(drop).map_err(unusable)?;
+        }
+        let known = self.lock().clone();
+        let mut workers = Vec::with_capacity(settings.len());
+        let mut new: Vec<Worker> = Vec::new();
+        for one in settings {
+            if let Some(worker) = known.iter().find(|worker| worker.name() == one.name) {
+                workers.push(worker.clone());
+                continue;
+            }
+            match Worker::start(one, root) {
+                Ok(worker) => new.push(worker),
+                Err(error) => {
+                    new.iter().for_each(Worker::part);
+                    return Err(error);
+                }
+            }
+        }
+        for worker in &workers {
+            let same = settings.iter().find(|one| one.name == worker.name());
+            same.map_or(Ok(()), |one| worker.change(one))?;
+        }
+        workers.extend(new);
+        let gone = known.iter().filter(|worker| !settings.iter().any(|one| one.name == worker.name()));
+        *self.lock() = workers;
+        gone.for_each(Worker::part);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands over the alerts of one hop, in order, and how far event time has come. Returns at once.
     pub fn offer(&self, alerts: &[Alert], through: Nanos) {
-        if self.workers.is_empty() {
+        let workers = self.lock();
+        if workers.is_empty() {
             return;
         }
         let mut events = Vec::with_capacity(alerts.len());
@@ -105,24 +150,26 @@ impl Receivers {
                 Err(error) => tracing::error!("alert {} is not sent to receivers: {error}", alert.id),
             }
         }
-        for worker in &self.workers {
+        for worker in workers.iter() {
             worker.offer(&events, through);
         }
     }
 
     /// What happened so far, by receiver.
-    pub fn counts(&self) -> Vec<(&str, ReceiverCounts)> {
-        self.workers.iter().map(|worker| (worker.name(), worker.counts())).collect()
+    pub fn counts(&self) -> Vec<(String, ReceiverCounts)> {
+        self.lock().iter().map(|worker| (worker.name().to_owned(), worker.counts())).collect()
     }
 
     /// Sends what waits, for at most this long, and logs what could not be delivered. Alerts that stand are not resolved: they
     /// were not cleared.
     pub fn finish(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        for worker in &self.workers {
+        // NB: a copy, so that whoever asks for counts meanwhile is answered.
+        let workers = self.lock().clone();
+        for worker in &workers {
             worker.close(deadline);
         }
-        for worker in &self.workers {
+        for worker in &workers {
             worker.wait(deadline);
         }
     }

@@ -56,6 +56,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
         clocks: sorted(&tables.clocks),
+        limits: sorted(&tables.limits),
         fan_out: Vec::new(),
     }
 }
@@ -118,9 +119,10 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     shuffle(&mut generator, &mut tables.clocks);
+    shuffle(&mut generator, &mut tables.limits);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 14 * 4, "fourteen tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 15 * 4, "fifteen tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 
@@ -133,7 +135,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 14 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 15 * 50);
 }
 
 #[test]
@@ -236,6 +238,7 @@ fn the_first_interval_has_a_file_of_every_table() {
         "heap",
         "incidents",
         "ledger",
+        "limits",
         "load_curves",
         "rejected",
         "rings",
@@ -245,7 +248,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 15, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 16, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

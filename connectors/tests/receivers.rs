@@ -5,6 +5,8 @@
 
 #[path = "support/alertmanager.rs"]
 mod alertmanager;
+#[path = "receivers/changes.rs"]
+mod changes;
 #[path = "receivers/findings.rs"]
 mod findings;
 #[path = "support/hook.rs"]

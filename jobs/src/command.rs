@@ -17,6 +17,7 @@ mod watch;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::logging::{Log, LogFormat, LogLevel};
 
 /// The version and the commit that was built. NB: files of output name the version alone, so that builds of one version write the same
 /// bytes.
@@ -40,13 +41,6 @@ pub(crate) struct Program {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// How lines of the log are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
 }
 
 /// What fleetdiff does.
@@ -86,9 +80,9 @@ pub(crate) enum Command {
     TestReceivers(test_receivers::TestReceiversArgs),
     /// Write a recorded fleet to a Kafka topic
     ///
-    /// Records are written as pprof or delta, in order of the end times of their profiles, which become their timestamps. The
-    /// topic is created if it is absent, without a retention limit. As pprof every file is sent, even a damaged one; as delta,
-    /// files that cannot be decoded are skipped with a warning.
+    /// Records are written in order of the end times of their profiles, which become their timestamps. The topic is created if it
+    /// is absent, without a retention limit. As pprof, folded or perf_script every file is sent, even a damaged one, and one that has
+    /// this format already as it is; as otlp or delta, files that cannot be decoded are skipped with a warning.
     #[command(after_help = publish::EXAMPLES)]
     Publish(publish::PublishArgs),
     /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
@@ -138,12 +132,12 @@ pub(crate) enum Command {
 
 impl Command {
     /// Does it.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self, log: &Log) -> Result<(), Failure> {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Report(args) => report::run(args),
-            Self::Watch(args) => watch::run(args),
+            Self::Watch(args) => watch::run(args, log),
             Self::TestReceivers(args) => test_receivers::run(args),
             Self::Publish(args) => publish::run(args),
             Self::Generate(args) => generate::run(args),
@@ -157,10 +151,10 @@ impl Command {
     }
 
     /// What is logged if FLEETDIFF_LOG is not set: a service logs what it does, the other commands only problems.
-    pub(crate) fn default_log(&self) -> &'static str {
+    pub(crate) fn default_log(&self) -> LogLevel {
         match self {
-            Self::Watch(_) => "warn,fleetdiff=info,fleetdiff_pipeline=info,fleetdiff_connectors=info",
-            _ => "warn",
+            Self::Watch(_) => LogLevel::Info,
+            _ => LogLevel::Warn,
         }
     }
 }

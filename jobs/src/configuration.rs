@@ -4,6 +4,7 @@
 //! Secrets (passwords and keys of the Kafka client, URLs and tokens of receivers) come from the file or the environment, never from a flag, and are
 //! neither printed nor written into output.
 
+mod changes;
 mod check;
 mod file;
 mod flags;
@@ -16,10 +17,11 @@ mod written;
 
 use std::path::Path;
 
+pub(crate) use changes::{Changes, Loaded};
 pub(crate) use flags::{Everything, Flags, OfDataflow, OfTopic};
 pub(crate) use problems::Problems;
 pub(crate) use setting::Setting;
-pub(crate) use values::Configuration;
+pub(crate) use values::{Configuration, GuidanceTexts};
 
 use keys::KEYS;
 use problems::Problem;

@@ -6,6 +6,7 @@ mod configuration;
 mod failure;
 mod grid;
 mod heap;
+mod logging;
 mod output;
 mod progress;
 mod publisher;
@@ -14,34 +15,26 @@ mod scaling;
 mod waiting;
 mod written_report;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
-// Stacks are many small vectors, made by one thread and freed by another.
+use self::logging::Log;
+
+// Stacks are many small vectors, made by one thread and freed by another; what is freed goes back to the system within a second or
+// so (`.cargo/config.toml`). It serves the C libraries too: records that wait are theirs.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     let command::Program { log_format, command } = command::Program::parse();
-    log_to_stderr(log_format, command.default_log());
-    match command.run() {
+    let log = Log::start(log_format, command.default_log());
+    match command.run(&log) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
             failure.exit_code()
         }
-    }
-}
-
-/// FLEETDIFF_LOG wins over the command's own choice. One event is one line, in either format.
-fn log_to_stderr(format: command::LogFormat, default: &str) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("FLEETDIFF_LOG").unwrap_or_else(|_| default.into());
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
-    match format {
-        command::LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        command::LogFormat::Json => lines.json().flatten_event(true).init(),
     }
 }

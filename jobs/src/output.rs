@@ -1,6 +1,10 @@
 //! Writes rows to a folder, and alerts to a file in it or to a topic.
 
+pub(crate) mod guidance;
+pub(crate) mod lines;
+
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,13 +17,14 @@ use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_pipeline::run::RunError;
-use fleetdiff_schemas::alert::{Alert, Guidance};
+use fleetdiff_schemas::alert::Alert;
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use indicatif::ProgressBar;
 
+use self::guidance::GuidanceLog;
 use crate::progress::bar_of_hops;
 use fleetdiff_report::AaCheckRate;
 
@@ -45,9 +50,22 @@ impl AlertTarget {
         AlertLog::create(root).map(Self::File)
     }
 
-    /// A topic.
-    pub(crate) fn topic(client: &ClientSettings, settings: AlertSettings<'_>) -> Result<Self, BrokerError> {
-        AlertProducer::open(client, settings).map(Self::Topic)
+    /// A topic, whose brokers are not waited for long once `stop` is set.
+    pub(crate) fn topic(
+        client: &ClientSettings,
+        settings: AlertSettings<'_>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, BrokerError> {
+        AlertProducer::open(client, settings).map(|producer| Self::Topic(producer.ending_on(Arc::clone(stop))))
+    }
+
+    /// The time of the latest alert that an earlier run has put there.
+    pub(crate) fn through(&self) -> Option<Nanos> {
+        match self {
+            Self::File(log) => log.through(),
+            Self::Topic(producer) => producer.through(),
+            Self::Nowhere => None,
+        }
     }
 
     /// They are on disk, or acknowledged by the brokers, when it returns. Gives how many are new there.
@@ -86,7 +104,7 @@ pub(crate) struct Output {
     /// Alerts of these hops, by the end of their hop.
     held: Vec<(Nanos, Vec<Alert>)>,
     alerts: AlertTarget,
-    guidance: Guidance,
+    guidance: GuidanceLog,
     receivers: Receivers,
 }
 
@@ -105,9 +123,14 @@ impl Output {
             parquet,
             held: Vec::new(),
             alerts: AlertTarget::Nowhere,
-            guidance: Guidance::default(),
+            guidance: GuidanceLog::default(),
             receivers: Receivers::default(),
         })
+    }
+
+    /// The first hop of which an earlier run may not have written all rows; hop 0 in an empty folder.
+    pub(crate) fn written_before(&self, clock: HopClock) -> Hop {
+        self.written_through.map_or(Hop(0), |end| clock.hop_of(Nanos(end.0.saturating_sub(1))).plus(1))
     }
 
     /// The same with alerts.
@@ -116,7 +139,7 @@ impl Output {
     }
 
     /// The same with what the configuration adds to alerts.
-    pub(crate) fn guided(self, guidance: Guidance) -> Self {
+    pub(crate) fn guided(self, guidance: GuidanceLog) -> Self {
         Self { guidance, ..self }
     }
 
@@ -127,14 +150,15 @@ impl Output {
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<Sent, SinkError> {
-        let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
-        let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
-        let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, &self.guidance));
-        let heap = tables.heap_findings.iter().map(|row| Alert::of_heap(row, &self.guidance));
+        let end = clock.end_of(hop);
+        let guidance = &*self.guidance.at(end);
+        let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, guidance));
+        let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, guidance));
+        let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, guidance));
+        let heap = tables.heap_findings.iter().map(|row| Alert::of_heap(row, guidance));
         let mut alerts = incidents.chain(findings).chain(heap).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
-        let end = clock.end_of(hop);
         let written = self.parquet.write(&self.pending.take_complete(end))?;
         self.held.push((end, alerts));
         let is_new = self.written_through.is_none_or(|through| end >= through);
@@ -196,7 +220,7 @@ impl Keeper {
     }
 
     /// The same with what the configuration adds to alerts.
-    pub(crate) fn guided(self, guidance: Guidance) -> Self {
+    pub(crate) fn guided(self, guidance: GuidanceLog) -> Self {
         {
             let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.output = kept.output.take().map(|output| output.guided(guidance));
@@ -278,6 +302,7 @@ impl Sink for Keeper {
         kept.tables.incidents.extend(tables.incidents.iter().cloned());
         kept.tables.ledger.extend(tables.ledger.iter().cloned());
         kept.tables.rejected.extend(tables.rejected.iter().cloned());
+        kept.tables.limits.extend(tables.limits.iter().cloned());
         kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables).map(|_| ()))
     }
 }

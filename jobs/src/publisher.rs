@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::topic;
-use fleetdiff_formats::Format;
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;
@@ -34,14 +33,11 @@ pub(crate) enum RecordKey {
 
 /// A publisher to the configured topic, which is created if it does not exist.
 pub(crate) fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publisher, Failure> {
-    let form = match configuration.kafka.format {
-        Format::Pprof => RecordForm::Pprof,
-        Format::Delta => RecordForm::Delta,
-        other => {
-            let refusal = format!("records cannot be written as {}", other.name());
-            return Err(Failure::usage(refusal, "use --format pprof or --format delta"));
-        }
-    };
+    let form = RecordForm::of(configuration.kafka.format).ok_or_else(|| {
+        let refusal = format!("records cannot be written as {}", configuration.kafka.format.name());
+        let forms = RecordForm::ALL.map(|form| form.format().name()).join(", ");
+        Failure::usage(refusal, format!("use --format with one of {forms}"))
+    })?;
     let key = match onto.key {
         RecordKey::Pod => Key::Pod,
         RecordKey::None => Key::None,

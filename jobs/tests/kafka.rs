@@ -1,6 +1,7 @@
 //! `publish`, `generate` and `watch` with a real Apache Kafka broker: a topic gives the rows and alerts that the folder
 //! gives, whatever the number of partitions and workers, and errors are clear.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "how long it took until a fault was said")]
 
 #[path = "kafka/alerts_once.rs"]
 mod alerts_once;
@@ -10,11 +11,19 @@ mod broker;
 mod clocks;
 #[path = "kafka/collector.rs"]
 mod collector;
+#[path = "kafka/disk.rs"]
+mod disk;
+#[path = "kafka/draining.rs"]
+mod draining;
 #[path = "kafka/faults.rs"]
 mod faults;
+#[path = "kafka/forms.rs"]
+mod forms;
 #[path = "../../connectors/tests/support/hook.rs"]
 #[expect(dead_code, reason = "other tests let it fail in more ways")]
 mod hook;
+#[path = "kafka/limits.rs"]
+mod limits;
 #[path = "kafka/metrics.rs"]
 mod metrics;
 #[path = "../../connectors/formats/tests/formats/metrics_proto.rs"]
@@ -23,13 +32,19 @@ mod metrics_proto;
 mod program;
 #[path = "kafka/receivers.rs"]
 mod receivers;
+#[path = "kafka/reload.rs"]
+mod reload;
 #[path = "kafka/results.rs"]
 mod results;
+#[path = "../../pipeline/tests/support/rows.rs"]
+mod rows;
 #[path = "kafka/same_rows.rs"]
 mod same_rows;
 #[path = "kafka/service.rs"]
 mod service;
 #[path = "kafka/status.rs"]
 mod status;
+#[path = "kafka/topic_changes.rs"]
+mod topic_changes;
 #[path = "kafka/unordered.rs"]
 mod unordered;

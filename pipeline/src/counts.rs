@@ -6,14 +6,18 @@
 //! until they leave the window; then they are added to the columns of what has left, or subtracted ([`cell`]).
 //! Functions are numbered once per process ([`functions`]) and once more, densely, in each cell. If profiles come as
 //! stacks, [`paths`] numbers the stacks and keeps the call tree of each build. [`archive`] keeps a part of what has
-//! left the window, by hour of the day, and [`load`] what was sampled and served in each minute of it.
+//! left the window, by hour of the day, and [`load`] what was sampled and served in each minute of it. What is not used any more is
+//! forgotten, and its number goes to another ([`numbered`], [`rounds`]).
 
 pub(crate) mod archive;
 pub mod bucket;
 pub mod cell;
 pub mod encoding;
 pub mod functions;
+pub mod held;
 pub mod ids;
 pub mod load;
+mod numbered;
 pub(crate) mod paths;
 pub(crate) mod plane;
+mod rounds;

@@ -12,18 +12,22 @@ use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::vec::Map;
 
 use crate::counts::functions::FunctionTable;
+use crate::counts::held::Held;
+use crate::operators::add_up::AddUp;
 use crate::operators::arrive::{Arrived, CountIn};
 use crate::operators::by_cell::CountByCell;
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::DecideByPod;
-use crate::operators::clocks::AddUpClocks;
 use crate::operators::deliver::OutputRow;
 use crate::operators::fan_out::FanOut;
 use crate::operators::incidents::Incident;
 use crate::operators::ledger::Balance;
+use crate::operators::limits::KeepWithin;
 use crate::operators::registry::Register;
 use crate::operators::split::Split;
 use crate::rules::comparisons::ComparisonRules;
+use crate::rules::decisions::limits::LimitsInForce;
+use crate::rules::limits::LimitRules;
 use crate::rules::pods::PodRules;
 
 /// The outputs of the dataflow.
@@ -37,6 +41,8 @@ pub fn build<'scope>(
     arrived: StreamVec<'scope, u64, Arrived>,
     config: &Config,
     table: &Arc<FunctionTable>,
+    held: &Arc<Held>,
+    limits: &LimitsInForce,
 ) -> Outputs<'scope> {
     let scope = arrived.scope();
 
@@ -46,7 +52,12 @@ pub fn build<'scope>(
     let (rejected, clocks) = remarks.split();
 
     // By pod: duplicates, deltas of snapshots, warm-up, drain, requests; then the additions to each cell.
-    let (additions, seen) = of_pods.decide_by_pod(PodRules::new(config), Arc::clone(table)).split();
+    let within = LimitRules::new(config, limits.clone());
+    let of_pods = of_pods.decide_by_pod((PodRules::new(config), within.clone()), Arc::clone(table));
+
+    // Within the limits of each service: what exceeds them is counted together.
+    let (within, exceeded) = of_pods.keep_within(within, config.clock(), (Arc::clone(table), Arc::clone(held)));
+    let (additions, seen) = within.split();
     let (activity, dropped) = seen.split();
 
     // The registry: which builds are compared, in which time blocks, and when they are evaluated.
@@ -84,7 +95,8 @@ pub fn build<'scope>(
         announced,
         ledger.map(OutputRow::Ledger),
         rejected.map(|row| OutputRow::Rejected(*row)),
-        clocks.add_up_clocks().map(OutputRow::Clock),
+        clocks.map(|row| *row).add_up("Clocks").map(OutputRow::Clock),
+        exceeded.add_up("Exceeded").map(OutputRow::Limit),
     ]);
     Outputs { rows }
 }

@@ -1,17 +1,18 @@
 //! The steps of the dataflow, one per file. Each collects the data of a hop and acts once the hop is closed, by calling
 //! a pure function or state machine from another module.
 
+pub(crate) mod add_up;
 pub(crate) mod announce;
 pub(crate) mod arrive;
 pub mod at_close;
 pub(crate) mod by_cell;
 pub(crate) mod by_comparison;
 pub(crate) mod by_pod;
-pub(crate) mod clocks;
 pub(crate) mod deliver;
 pub(crate) mod fan_out;
 pub(crate) mod incidents;
 pub(crate) mod ledger;
+pub(crate) mod limits;
 pub(crate) mod registry;
 pub mod split;
 

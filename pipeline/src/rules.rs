@@ -16,6 +16,7 @@ pub(crate) mod incidents;
 pub mod kernel;
 pub mod levels;
 pub(crate) mod lifecycle;
+pub(crate) mod limits;
 pub(crate) mod live_family;
 pub(crate) mod method;
 pub(crate) mod naive;

@@ -21,14 +21,16 @@ use timely::dataflow::operators::core::unordered_input::{UnorderedHandle, Unorde
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
-use self::pulse::{Pulse, Watched};
+use self::pulse::{MemoryVitals, Pulse, Watched};
 use self::reader::{AHEAD, Reader};
 use crate::counts::functions::FunctionTable;
+use crate::counts::held::Held;
 use crate::dataflow::build;
 use crate::operators::announce::{Announcement, Announcements};
 use crate::operators::arrive::Arrived;
 use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
+use crate::rules::decisions::limits::LimitsInForce;
 use crate::rules::watermarks::Announced;
 
 /// Records that a worker reads before it lets the dataflow work.
@@ -55,6 +57,8 @@ pub struct Service {
     pub idle_after: Option<Duration>,
     /// The log of which partition was declared idle and when it came back, with the decisions that it already holds.
     pub decisions: Decisions,
+    /// The limits of each service, if they may change while it runs; else those of the configuration, or of the decisions.
+    pub limits: Option<LimitsInForce>,
     /// Where the run says how it is.
     pub pulse: Pulse,
 }
@@ -90,6 +94,8 @@ pub fn run_service(
     let sink = SharedSink::new(Box::new(Watched::new(sink, service.pulse.clone())));
     let shared = Shared {
         table: Arc::default(),
+        held: Arc::default(),
+        limits: service.limits.clone().unwrap_or_else(|| LimitsInForce::of(&service.decisions, config.limits)),
         sink: sink.clone(),
         service,
         broken_off: Arc::default(),
@@ -102,7 +108,7 @@ pub fn run_service(
     })
     .map_err(RunError::Worker)?;
     for ended in guards.join() {
-        ended.map_err(RunError::Worker)?;
+        ended.map_err(|_| RunError::Panic)?;
     }
     if let Some(failure) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(failure);
@@ -116,6 +122,8 @@ pub fn run_service(
 #[derive(Clone)]
 struct Shared {
     table: Arc<FunctionTable>,
+    held: Arc<Held>,
+    limits: LimitsInForce,
     sink: SharedSink,
     service: Service,
     /// Whether some worker left before its sources ended.
@@ -134,20 +142,37 @@ impl Shared {
     }
 }
 
+/// A worker that panics ends the run: the others would wait for it for ever.
+struct StopIfPanics<'a>(&'a Shared);
+
+impl Drop for StopIfPanics<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.service.stop.store(true, Ordering::Release);
+        }
+    }
+}
+
 fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceFactory) {
+    let _guard = StopIfPanics(shared);
     let (index, peers) = (worker.index(), worker.peers());
     let announcements = Announcements::build(worker);
     let probe = Handle::new();
     let (input, capability) = worker.dataflow::<u64, _, _>(|scope| {
         let (input, arrived) = scope.new_unordered_input::<CapacityContainerBuilder<Vec<Arrived>>>();
-        build(arrived, config, &shared.table).rows.deliver(shared.sink.clone()).probe_with(&probe);
+        let outputs = build(arrived, config, &shared.table, &shared.held, &shared.limits);
+        outputs.rows.deliver(shared.sink.clone()).probe_with(&probe);
         input
     });
     let sources = sources(index, peers).unwrap_or_else(|failure| {
         shared.fail(failure);
         Vec::new()
     });
-    let readers = sources.into_iter().map(|source| Reader::new(config, source, &shared.service.decisions)).collect();
+    let readers = sources.into_iter().map(|source| Reader::new(config, source, &shared.service.decisions));
+    let readers = readers.collect::<Result<_, _>>().unwrap_or_else(|failure| {
+        shared.fail(failure);
+        Vec::new()
+    });
     let mut feeder = Feeder::new(readers, announcements, input, capability, shared.service.idle_after);
     let mut beat = Beat::new(index, shared.service.pulse.clone());
     while feeder.is_open() && !shared.must_stop() {
@@ -157,7 +182,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
             false
         });
         feeder.heed();
-        beat.strike(&mut feeder, &probe, &shared.table).unwrap_or_else(|failure| shared.fail(failure));
+        beat.strike(&mut feeder, &probe, shared).unwrap_or_else(|failure| shared.fail(failure));
         if busy {
             worker.step()
         } else {
@@ -189,7 +214,7 @@ impl Beat {
         Self { worker, pulse, announced: Hop(0), last: None }
     }
 
-    fn strike(&mut self, feeder: &mut Feeder, probe: &Handle<u64>, table: &FunctionTable) -> Result<(), RunError> {
+    fn strike(&mut self, feeder: &mut Feeder, probe: &Handle<u64>, shared: &Shared) -> Result<(), RunError> {
         let now = Instant::now();
         if let Announced::OpenFrom(hop) = feeder.announcements.heard()
             && hop > self.announced
@@ -203,7 +228,9 @@ impl Beat {
         self.last = Some(now);
         feeder.readers.iter_mut().try_for_each(|reader| reader.report_to(&self.pulse, self.worker))?;
         let evaluated = probe.with_frontier(|frontier| frontier.first().copied());
-        self.pulse.step(self.worker, now, evaluated.map(Hop), table.count());
+        let Shared { table, held, .. } = shared;
+        let memory = MemoryVitals { functions: table.count(), paths: table.paths().count(), held: held.figures() };
+        self.pulse.step(self.worker, now, evaluated.map(Hop), memory);
         Ok(())
     }
 }
@@ -301,5 +328,22 @@ impl Feeder {
         {
             *capability = capability.delayed(&open_from.0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_memory::Collected;
+    use super::*;
+
+    /// The others have nothing to read, and wait for what this one says.
+    #[test]
+    fn regression_a_worker_that_panics_ends_the_run() {
+        let sources: Arc<SourceFactory> = Arc::new(|worker: usize, _| {
+            assert_ne!(worker, 1, "no sources for");
+            Ok(Vec::new())
+        });
+        let ended = run(&Config::default(), 3, sources, Box::new(Collected::default()));
+        assert!(matches!(ended, Err(RunError::Panic)), "{ended:?}");
     }
 }

@@ -14,20 +14,32 @@ mod extremes;
 mod fading;
 #[path = "oracle/few.rs"]
 mod few;
+#[path = "support/filed.rs"]
+mod filed;
+#[path = "oracle/forgotten.rs"]
+mod forgotten;
 #[path = "oracle/horizons.rs"]
 mod horizons;
 #[path = "oracle/idle.rs"]
 mod idle;
+#[path = "oracle/limits.rs"]
+mod limits;
 #[path = "oracle/load.rs"]
 mod load;
+#[path = "support/log.rs"]
+mod log;
 #[path = "oracle/memory.rs"]
 mod memory;
+#[path = "oracle/names.rs"]
+mod names;
 #[path = "oracle/random.rs"]
 mod random;
 #[path = "oracle/requests.rs"]
 mod requests;
 #[path = "oracle/rings.rs"]
 mod rings;
+#[path = "support/rows.rs"]
+mod rows;
 #[path = "oracle/silences.rs"]
 mod silences;
 #[path = "oracle/stacks.rs"]
@@ -42,12 +54,14 @@ mod young;
 use std::sync::Arc;
 
 use fleetdiff_oracle as oracle;
-use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_pipeline::run::in_memory::{Collected, run_in_memory, sources};
+use fleetdiff_pipeline::run::run;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellRow, Tables};
-use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::sink::{Sink, SinkError};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -92,9 +106,25 @@ fn config() -> Config {
     }
 }
 
+/// Keeps rows that come in their time ([`filed`]).
+struct Filed {
+    collected: Collected,
+    clock: HopClock,
+}
+
+impl Sink for Filed {
+    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
+        filed::assert_filed(self.clock, hop, &tables);
+        self.collected.take(hop, tables)
+    }
+}
+
 /// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
-    let got = run_in_memory(config, partitions.to_vec(), 1 + usize::try_from(seed % 4).unwrap()).unwrap();
+    let filed = Filed { collected: Collected::default(), clock: config.clock() };
+    let collected = filed.collected.clone();
+    run(config, 1 + usize::try_from(seed % 4).unwrap(), sources(partitions.to_vec()), Box::new(filed)).unwrap();
+    let got = collected.tables();
     if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
         panic!("seed {seed}: {difference}");
     }

@@ -2,43 +2,31 @@
 //! same rows are written whenever the records are read again.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/log.rs"]
+mod log;
+
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions, Forgetful};
+use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
 use fleetdiff_pipeline::run::in_memory::{Collected, InMemory, sources};
 use fleetdiff_pipeline::run::{Ended, Service, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{Decoded, Profile, Stamped};
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
-use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::Fleet;
 
+use self::log::Log;
+
 /// Silence that counts as idle; short, because the test waits for it.
 const IDLE_AFTER: Duration = Duration::from_millis(50);
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Decision>>>);
-
-impl Log {
-    fn made(&self) -> Vec<Decision> {
-        self.0.lock().unwrap().clone()
-    }
-
-    fn has_idle(&self, partition: i32) -> bool {
-        self.made().iter().any(|made| matches!(made, Decision::Idle { partition: of, .. } if *of == partition))
-    }
-}
-
-impl DecisionLog for Log {
-    fn append(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        self.0.lock().unwrap().push(decision.clone());
-        Ok(())
-    }
+fn has_idle(log: &Log, partition: i32) -> bool {
+    log.made().iter().any(|made| matches!(made, Decision::Idle { partition: of, .. } if *of == partition))
 }
 
 /// A partition that gives some records, is silent until it was declared idle and others have gone on without it, and
@@ -54,7 +42,8 @@ struct Faltering {
 
 impl Faltering {
     fn is_silent(&self) -> bool {
-        self.records.len() == self.silent_at && !(self.log.has_idle(self.partition) && self.closed() >= self.goes_on_at)
+        self.records.len() == self.silent_at
+            && !(has_idle(&self.log, self.partition) && self.closed() >= self.goes_on_at)
     }
 
     /// The last hop that has rows.

@@ -2,37 +2,31 @@
 //! are written whenever the records are read again.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/log.rs"]
+mod log;
+
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions, Forgetful};
+use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
 use fleetdiff_pipeline::run::in_memory::{Collected, sources};
 use fleetdiff_pipeline::run::{Ended, Service, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{Decoded, Position, Stamped};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_simulation::fleet::Fleet;
+
+use self::log::Log;
 
 /// Silence that counts as idle; short, because the test waits for it.
 const IDLE_AFTER: Duration = Duration::from_millis(50);
 
 /// Refused records, over so many seconds.
 const REFUSED: i64 = 60;
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Decision>>>);
-
-impl DecisionLog for Log {
-    fn append(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        self.0.lock().unwrap().push(decision.clone());
-        Ok(())
-    }
-}
 
 /// Those of them that come after the partition was declared idle.
 const WHILE_IDLE: usize = 5;
@@ -48,7 +42,7 @@ struct RefusedFirst {
 impl RefusedFirst {
     fn waits(&self) -> bool {
         let left = self.records.len().saturating_sub(self.good);
-        let is_idle = || self.log.0.lock().unwrap().iter().any(|made| matches!(made, Decision::Idle { .. }));
+        let is_idle = || self.log.made().iter().any(|made| matches!(made, Decision::Idle { .. }));
         let booked = || self.collected.tables().rejected.len() == usize::try_from(REFUSED).unwrap();
         (left == WHILE_IDLE && !is_idle()) || (self.records.len() == self.good && !booked())
     }
@@ -109,7 +103,7 @@ fn live(records: &[Decoded], good: usize) -> (Tables, Vec<Decision>) {
     let service = Service { idle_after: Some(IDLE_AFTER), decisions, ..Service::default() };
     let ended = run_service(&config(), 2, Arc::new(sources), Box::new(collected.clone()), service).unwrap();
     assert_eq!(ended, Ended::Complete);
-    let made = log.0.lock().unwrap().clone();
+    let made = log.made();
     (collected.tables(), made)
 }
 

@@ -55,6 +55,7 @@ pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
             "no time block and hardware has pods of both builds; deploy both on the same machines"
         }
         Some(RowReason::NoBase) => "there is nothing to compare with",
+        Some(RowReason::Overflow) => "functions that exceed the limits of their service, counted together",
         Some(RowReason::Unsymbolised) => "frames have no symbols; ship them, and the functions can be tested",
         Some(RowReason::WholeProfile) => {
             "the function is on the stack of 99 % of the samples or more, so its share cannot rise"

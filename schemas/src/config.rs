@@ -1,5 +1,9 @@
 //! The configuration of a run. Rows are a function of (records by partition, decisions, configuration).
 
+mod limits;
+
+pub use self::limits::{Limits, LimitsByHop};
+
 use std::sync::Arc;
 
 use crate::identity::Build;
@@ -138,6 +142,8 @@ pub struct Config {
     pub comparing: Comparing,
     /// Which kinds are counted and tested, ascending.
     pub count_kinds: Vec<CountKind>,
+    /// How much one service may bring.
+    pub limits: Limits,
     /// The method that decides which rows are significant. `honest`: *measured* (the others are wrong more often than
     /// they say).
     pub method: Method,
@@ -168,6 +174,7 @@ impl Default for Config {
             cell_by: CellBy::default(),
             comparing: Comparing::default(),
             count_kinds: CountKind::ALL.to_vec(),
+            limits: Limits::default(),
             method: Method::default(),
         }
     }
@@ -182,5 +189,9 @@ impl Config {
     /// Hops in the window.
     pub fn window_hops(&self) -> u64 {
         self.clock().hops_in(self.window).max(1)
+    }
+    /// Hops after which what was not seen is forgotten: those of the retention, and at least two windows.
+    pub fn retention_hops(&self) -> u64 {
+        self.clock().hops_in(self.limits.retention).max(self.window_hops().saturating_mul(2))
     }
 }

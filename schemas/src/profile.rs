@@ -15,6 +15,15 @@ use crate::time::{Nanos, TimeRange};
 /// The name under which frames without symbols are counted; never tested across builds.
 pub const UNSYMBOLISED: &str = "_unsymbolised";
 
+/// The name under which all is counted that finds no place within the limits of its service: functions, call paths, cells, builds
+/// and pods. Never tested.
+pub const OVERFLOW: &str = "_overflow";
+
+/// Whether a name stands for several functions that nobody can tell apart: it is counted and never tested.
+pub fn is_of_several(name: &str) -> bool {
+    name == UNSYMBOLISED || name == OVERFLOW
+}
+
 /// What stands between a function and its thread, where functions are counted by thread.
 pub const AT_THREAD: &str = " @ ";
 

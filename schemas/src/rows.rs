@@ -6,6 +6,7 @@ mod evidence;
 mod heap;
 pub(crate) mod incident;
 pub(crate) mod keys;
+mod limit;
 mod load_curve;
 mod order;
 mod ring;
@@ -18,6 +19,7 @@ pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
+pub use self::limit::LimitRow;
 pub use self::load_curve::LoadCurveRow;
 pub use self::ring::{InRings, RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
@@ -428,6 +430,8 @@ pub struct Tables {
     pub rejected: Vec<RejectedRow>,
     /// Pods whose clock is wrong.
     pub clocks: Vec<ClockRow>,
+    /// What services bring beyond their limits.
+    pub limits: Vec<LimitRow>,
     /// Changes of incidents.
     pub incidents: Vec<IncidentRow>,
     /// Changes of what is said about whole comparisons; announced, not written to files.

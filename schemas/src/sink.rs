@@ -3,7 +3,9 @@
 use crate::rows::Tables;
 use crate::time::Hop;
 
-/// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close.
+/// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close. These are filed
+/// ([`filed_at`](crate::tables::TableRow::filed_at)) within the hop, so that a file whose time has passed is complete; only rejected
+/// rows may have no time.
 pub trait Sink: Send {
     /// Takes the rows of one hop, each table sorted by its key.
     ///

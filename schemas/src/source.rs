@@ -1,9 +1,13 @@
 //! How records reach the dataflow, whatever the transport.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::profile::Decoded;
+
+/// What to do if records that rows were made from are gone.
+pub const NEW_FOLDER: &str = "start it with a new output folder: rows are made from the records of the topic, so those in this folder cannot be made again or continued; they stay as they are";
 
 /// What a source gives at one poll.
 #[derive(Debug)]
@@ -12,6 +16,10 @@ pub enum Polled {
     Record(Box<Decoded>),
     /// This partition has ended (a bounded read reached its end).
     PartitionEnd(i32),
+    /// The topic has got this partition, which is this reader's and is read from its first record.
+    PartitionAdded(i32),
+    /// These records of a partition are gone: the transport deleted them before they were read.
+    Lost(i32, Range<i64>),
     /// Nothing now; ask again later.
     Idle,
     /// All partitions have ended.
@@ -27,6 +35,16 @@ pub trait Source: Send {
 
     /// The partitions that this reader owns, ascending.
     fn partitions(&self) -> Vec<i32>;
+
+    /// Whether partitions may be added while it reads. Such a reader has not ended although it owns none.
+    fn may_grow(&self) -> bool {
+        false
+    }
+
+    /// The offsets that a partition held when it was opened, if its transport may delete records; `None` if records stay.
+    fn held(&self, _partition: i32) -> Option<Range<i64>> {
+        None
+    }
 
     /// Gives what is available, and waits at most a few milliseconds for it.
     ///

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use self::json::json_of;
+use crate::rows::Tables;
 use crate::time::Nanos;
 
 pub mod calendar;
@@ -27,6 +28,7 @@ mod heap;
 mod incidents;
 mod json;
 mod ledger;
+mod limits;
 mod load_curves;
 mod rejected;
 mod rings;
@@ -144,6 +146,34 @@ pub trait TableRow: Clone + PartialEq + Send + Sync + 'static {
 
     /// The event time by which the row is filed under a date and an hour; the Unix epoch if it has none.
     fn filed_at(&self) -> Nanos;
+}
+
+impl Tables {
+    /// The earliest time by which a row is filed, in any table.
+    pub fn filed_from(&self) -> Option<Nanos> {
+        let firsts = [
+            earliest(&self.cells),
+            earliest(&self.evidence),
+            earliest(&self.flags),
+            earliest(&self.comparisons),
+            earliest(&self.incidents),
+            earliest(&self.scaling),
+            earliest(&self.rings),
+            earliest(&self.heap),
+            earliest(&self.waiting),
+            earliest(&self.stacks),
+            earliest(&self.load_curves),
+            earliest(&self.ledger),
+            earliest(&self.rejected),
+            earliest(&self.clocks),
+            earliest(&self.limits),
+        ];
+        firsts.into_iter().flatten().min()
+    }
+}
+
+fn earliest<R: TableRow>(rows: &[R]) -> Option<Nanos> {
+    rows.iter().map(TableRow::filed_at).min()
 }
 
 /// The columns of `R` in the order in which rows are sorted: those of the key first.

@@ -77,6 +77,24 @@ named_enum! {
 }
 
 named_enum! {
+    /// What a limit is for.
+    Limited {
+        /// Distinct functions.
+        Functions = "functions",
+        /// Distinct call paths.
+        Paths = "paths",
+        /// Cells.
+        Cells = "cells",
+        /// Builds.
+        Builds = "builds",
+        /// Pods.
+        Pods = "pods",
+        /// Counts within the window.
+        Bytes = "bytes",
+    }
+}
+
+named_enum! {
     /// Why a row has its verdict.
     RowReason {
         /// No time block and hardware has both arms.
@@ -85,6 +103,8 @@ named_enum! {
         NoBase = "no_base",
         /// Frames without symbols.
         Unsymbolised = "unsymbolised",
+        /// Functions that exceed the limits of the service, counted together.
+        Overflow = "overflow",
         /// Fewer than one in a hundred samples of both arms are outside of this function.
         WholeProfile = "whole_profile",
         /// An arm has fewer than 2 pods, or the buckets leave fewer than 2 degrees of freedom.

@@ -34,6 +34,7 @@ fn columns_hold_every_field() {
         assert_columns_hold_everything(seed, &generator.ledger());
         assert_columns_hold_everything(seed, &generator.rejected());
         assert_columns_hold_everything(seed, &generator.clock());
+        assert_columns_hold_everything(seed, &generator.limit());
     }
 }
 

@@ -37,6 +37,7 @@ FILED_BY = {
     "ledger": "hop_at",
     "rejected": "hop_at",
     "clocks": "hop_at",
+    "limits": "hop_at",
 }
 PARTITIONS = {"date", "hour"}
 CLOSE = 1e-9

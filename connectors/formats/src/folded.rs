@@ -20,10 +20,14 @@ use crate::unencodable::Unencodable;
 
 pub(crate) use lines::read;
 
+/// How the format is called in messages.
+const FORMAT: &str = "folded";
+
 /// Writes a profile as gzipped folded stacks; the decoder gives back the same stacks if the names are
 /// [normalised](super::names::normalised). The window is not written. Equal profiles give equal bytes.
 ///
-/// NB: counts that are all multiples of 1,000 or more are read back only where the labels' unit is `count`.
+/// NB: counts that are all multiples of 1,000 or more are read back only where the labels' unit is `count`
+/// ([`Labels::of_counts`](crate::Labels::of_counts)).
 ///
 /// # Errors
 /// [`Unencodable`] if the profile holds no stacks, stacks that are not of its names, or text that would be read as
@@ -34,7 +38,7 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
     let mut columns = Columns::default();
     for stack in stacks {
         if let Some(cohort) = &stack.cohort {
-            return Err(Unencodable::Text(cohort.to_string()));
+            return Err(Unencodable::Cohort { format: FORMAT, cohort: cohort.to_string() });
         }
         let start = text.len();
         for (place, frame) in stack.frames.iter().enumerate() {
@@ -42,7 +46,7 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
             let name = name.ok_or(Unencodable::OutOfRange)?;
             let comment = place == 0 && name.starts_with('#');
             if comment || name.is_empty() || name.contains([';', '\n']) {
-                return Err(Unencodable::Text(name.to_string()));
+                return Err(Unencodable::Text { format: FORMAT, text: name.to_string() });
             }
             text.push_str(if place == 0 { "" } else { ";" });
             text.push_str(name);
@@ -52,7 +56,7 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
         text.push_str(&format!(" {count}\n"));
     }
     match columns.are_two() {
-        Some(line) => Err(Unencodable::Text(line)),
+        Some(line) => Err(Unencodable::Text { format: FORMAT, text: line }),
         None => Ok(gzip(text.as_bytes())),
     }
 }

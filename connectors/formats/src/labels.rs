@@ -4,7 +4,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{MAX_SAMPLES, MAX_VALUE, Profile, ProfileType, Requests, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{
+    MAX_SAMPLES, MAX_VALUE, Profile, ProfileType, Requests, Samples, Stack, Temporality, value_of_each,
+};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
@@ -118,6 +120,18 @@ impl Labels {
             period: None,
             root_is_thread: false,
         }
+    }
+
+    /// The same for a format that holds nothing but counts of stacks: that they are counts, and for how long each sample stands, if
+    /// that is the same for all. What else samples stand for (bytes, delays, measured times) is in no label.
+    pub fn of_counts(profile: &Profile) -> Self {
+        let each = match (&profile.samples, profile.profile_type) {
+            (Samples::Stacks(stacks), ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu) => {
+                value_of_each(stacks)
+            }
+            _ => None,
+        };
+        Self { unit: Some(Unit::Count), period: each.and_then(Period::of_nanoseconds), ..Self::of(profile) }
     }
 
     /// A rejection of this record, with its type and, where the labels hold one, its event time.

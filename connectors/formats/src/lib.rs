@@ -25,7 +25,7 @@ mod observed;
 mod one_profile;
 pub mod otlp;
 mod parts;
-mod perf_script;
+pub mod perf_script;
 mod period;
 pub mod pprof;
 mod pyroscope;

@@ -15,9 +15,12 @@
 mod frame;
 mod header;
 mod reader;
+mod write;
 
 use self::frame::FrameLine;
 use self::header::header;
+
+pub use write::encode;
 
 pub(crate) use reader::read;
 

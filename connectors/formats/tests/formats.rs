@@ -40,6 +40,8 @@ mod otlp_rules;
 mod otlp_slow;
 #[path = "formats/perf_script.rs"]
 mod perf_script;
+#[path = "formats/perf_script_written.rs"]
+mod perf_script_written;
 #[path = "formats/pprof.rs"]
 mod pprof;
 #[path = "formats/pprof_delta.rs"]

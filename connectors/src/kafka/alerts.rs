@@ -6,7 +6,11 @@
 
 mod sent;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use fleetdiff_schemas::alert::Alert;
+use fleetdiff_schemas::time::Nanos;
 use rdkafka::message::{Header, OwnedHeaders};
 
 use self::sent::{SENDER, Sent};
@@ -66,6 +70,18 @@ impl AlertProducer {
         let outbox = Outbox::open_fenced(client, topic, &[("linger.ms", "0")], &transactional_id(sender, topic))?;
         // NB: in this order. Nobody else sends from here on, so what is read is all.
         Ok(Self { outbox, sender: sender.to_owned(), sent: Sent::read(client, topic, partitions, sender)? })
+    }
+
+    /// The same, which does not wait long for brokers that do not answer once this is set: the run must end then, and the next one
+    /// sends what is missing.
+    #[must_use]
+    pub fn ending_on(self, stop: Arc<AtomicBool>) -> Self {
+        Self { outbox: self.outbox.ending_on(stop), ..self }
+    }
+
+    /// The time of the latest alert that was sent.
+    pub fn through(&self) -> Option<Nanos> {
+        self.sent.through()
     }
 
     /// Sends the alerts of one hop, or of several later hops, except those that were sent before. They are stored when it returns,

@@ -1,6 +1,6 @@
 //! What is kept of the client library's statistics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rdkafka::statistics::{Broker, Statistics};
@@ -10,6 +10,8 @@ use rdkafka::statistics::{Broker, Statistics};
 pub(crate) struct Digest {
     /// By topic and partition, the offset up to which a reader of committed records can read.
     pub(crate) ends: BTreeMap<(String, i32), i64>,
+    /// Topics and partitions whose leader is unknown or not connected.
+    pub(crate) cut_off: BTreeSet<(String, i32)>,
     /// Bytes that were fetched and are not taken.
     pub(crate) fetched_bytes: u64,
     /// When a broker last sent anything.
@@ -42,7 +44,11 @@ impl Digest {
         let silences = silences.filter_map(|broker| {
             ago(broker.rxidle.min(broker.txidle)).map(|since| Silence { broker: broker.name.clone(), since })
         });
+        let connected: BTreeSet<i32> =
+            brokers.iter().filter(|broker| is_connected(&broker.state)).map(|broker| broker.nodeid).collect();
+        let cut_off = partitions.iter().filter(|(_, found)| !connected.contains(&found.leader));
         Self {
+            cut_off: cut_off.map(|(name, _)| name.clone()).collect(),
             fetched_bytes: partitions.values().map(|partition| partition.fetchq_size).sum(),
             answered_at: brokers.iter().filter_map(|broker| ago(broker.rxidle)).max(),
             longest_silence: silences.min_by_key(|silence| silence.since),
@@ -53,6 +59,11 @@ impl Digest {
                 .collect(),
         }
     }
+}
+
+/// Whether a broker in this state of the client library's takes requests.
+fn is_connected(state: &str) -> bool {
+    matches!(state, "UP" | "UPDATE")
 }
 
 #[cfg(test)]
@@ -92,6 +103,28 @@ mod tests {
         assert_eq!(digest.longest_silence, None);
         let (digest, _) = of(vec![broker("off", 1, -1, -1)]);
         assert_eq!(digest.answered_at, None);
+    }
+
+    #[test]
+    fn a_partition_is_cut_off_while_its_leader_is_not_connected() {
+        let broker = |node: i32, state: &str| {
+            (state.to_owned(), Broker { nodeid: node, state: state.to_owned(), ..Broker::default() })
+        };
+        let partition = |number: i32, leader| {
+            (number, Partition { partition: number, leader, ls_offset: -1001, ..Partition::default() })
+        };
+        let topic = Topic {
+            topic: "t".to_owned(),
+            partitions: [partition(0, 1), partition(1, 2), partition(2, -1)].into(),
+            ..Topic::default()
+        };
+        let statistics = Statistics {
+            brokers: [broker(1, "UP"), broker(2, "TRY_CONNECT")].into(),
+            topics: [("t".to_owned(), topic)].into(),
+            ..Statistics::default()
+        };
+        let digest = Digest::of(&statistics, Instant::now());
+        assert_eq!(digest.cut_off, [("t".to_owned(), 1), ("t".to_owned(), 2)].into());
     }
 
     #[test]

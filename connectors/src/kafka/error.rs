@@ -50,6 +50,26 @@ pub enum BrokerError {
         /// Which offset, and which offsets the partition holds.
         detail: String,
     },
+    /// The topic was deleted while it was read.
+    #[error("topic {topic} at {brokers} was deleted while it was read")]
+    Deleted {
+        /// The topic.
+        topic: String,
+        /// Bootstrap servers as given.
+        brokers: String,
+    },
+    /// A partition no longer holds what was read of it.
+    #[error(
+        "partition {partition} of topic {topic} has lost records that were read: {detail}; the topic was deleted and made anew, or a broker came back without its records"
+    )]
+    Replaced {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// Which offset was expected, and which the partition holds.
+        detail: String,
+    },
     /// A record is larger than the topic allows.
     #[error("a record of {bytes} bytes ({about}) is too large for topic {topic}")]
     TooLarge {
@@ -113,6 +133,8 @@ impl BrokerError {
             Self::Denied { .. } => "kafka_denied",
             Self::Property { .. } => "kafka_property",
             Self::Offset { .. } => "kafka_offset",
+            Self::Deleted { .. } => "kafka_topic_deleted",
+            Self::Replaced { .. } => "kafka_topic_replaced",
             Self::TooLarge { .. } => "kafka_too_large",
             Self::Delivery { .. } => "kafka_delivery",
             Self::Fenced { .. } => "kafka_fenced",
@@ -131,6 +153,7 @@ impl BrokerError {
             Self::Denied { .. } => "check the sasl.* and ssl.* properties and the cluster's access rules for this user",
             Self::Property { .. } => "see the configuration page of librdkafka for its name and values",
             Self::Offset { .. } => "start from another offset; records that retention has deleted cannot be read again",
+            Self::Deleted { .. } | Self::Replaced { .. } => fleetdiff_schemas::source::NEW_FOLDER,
             Self::TooLarge { .. } => "raise max.message.bytes of the topic and message.max.bytes of the client",
             Self::Delivery { .. } => {
                 "check that the cluster is healthy and has as many in-sync replicas as the topic asks for"
@@ -160,11 +183,7 @@ impl BrokerError {
                 | RDKafkaErrorCode::Resolve
                 | RDKafkaErrorCode::RequestTimedOut,
             ) => Self::Unreachable { brokers, detail: seen.map_or(detail, str::to_owned) },
-            Some(
-                RDKafkaErrorCode::UnknownTopic
-                | RDKafkaErrorCode::UnknownTopicOrPartition
-                | RDKafkaErrorCode::UnknownPartition,
-            ) => Self::UnknownTopic { topic, brokers },
+            Some(code) if is_unknown(code) => Self::UnknownTopic { topic, brokers },
             Some(
                 RDKafkaErrorCode::Authentication
                 | RDKafkaErrorCode::SaslAuthenticationFailed
@@ -195,6 +214,14 @@ impl BrokerError {
             _ => None,
         }
     }
+}
+
+/// Whether the cluster does not know a topic or a partition of it.
+pub(super) fn is_unknown(code: RDKafkaErrorCode) -> bool {
+    matches!(
+        code,
+        RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownPartition
+    )
 }
 
 /// Whether a later sender with the same transactional id has shut this one out.

@@ -4,8 +4,9 @@
 //! partition stay in the order in which they were sent. With a transactional id ([`Outbox::open_fenced`]) what belongs together
 //! is stored together or not at all, and of several processes with that id only the one that was opened last can send.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
@@ -23,6 +24,12 @@ pub(crate) const MAX_RECORD_BYTES: &str = "16777216";
 
 /// How long a record, or a transaction, may wait for a broker that went away (guess: a restart takes seconds).
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much longer it may wait once the run must end (guess: a broker that answers at all does so within it).
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the client library waits by itself before it looks whether the run must end.
+const STEP: Duration = Duration::from_millis(500);
 
 /// One record to be sent.
 #[derive(Debug)]
@@ -52,6 +59,9 @@ pub(crate) struct Outbox {
     producer: BaseProducer<Deliveries>,
     topic: String,
     brokers: String,
+    /// Set when the run must end, and when that was seen.
+    stop: Arc<AtomicBool>,
+    stopped_at: Cell<Option<Instant>>,
 }
 
 impl Outbox {
@@ -94,7 +104,23 @@ impl Outbox {
             .config(&all, &fixed)?
             .create_with_context(Deliveries::default())
             .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
-        Ok(Self { producer, topic: topic.to_owned(), brokers: client.brokers.clone() })
+        let (topic, brokers) = (topic.to_owned(), client.brokers.clone());
+        Ok(Self { producer, topic, brokers, stop: Arc::default(), stopped_at: Cell::default() })
+    }
+
+    /// The same, which waits only [`LAST_PATIENCE`] for brokers once this is set.
+    pub(crate) fn ending_on(self, stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// Until when it waits for brokers, if the run must end.
+    fn last_moment(&self) -> Option<Instant> {
+        if !self.stop.load(Ordering::Acquire) {
+            return None;
+        }
+        let stopped_at = self.stopped_at.get().unwrap_or_else(Instant::now);
+        self.stopped_at.set(Some(stopped_at));
+        Some(stopped_at + LAST_PATIENCE)
     }
 
     /// Sends records of which a reader sees all or none; they are stored when it returns.
@@ -125,7 +151,8 @@ impl Outbox {
         step: impl Fn(&BaseProducer<Deliveries>, Duration) -> Result<(), KafkaError>,
     ) -> Result<(), BrokerError> {
         loop {
-            match step(&self.producer, deadline.saturating_duration_since(Instant::now())) {
+            let deadline = self.last_moment().map_or(deadline, |last| last.min(deadline));
+            match step(&self.producer, deadline.saturating_duration_since(Instant::now()).min(STEP)) {
                 Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => {
                     self.producer.poll(Duration::from_millis(50));
                 }
@@ -171,10 +198,10 @@ impl Outbox {
         self.check()
     }
 
-    /// Waits until every record has been acknowledged or has failed.
+    /// Waits until every record has been acknowledged or has failed, or the run must end.
     ///
     /// # Errors
-    /// The first failure.
+    /// The first failure, or that not all were acknowledged in time.
     pub(crate) fn settle(&self, mut meanwhile: impl FnMut(Acknowledged)) -> Result<(), BrokerError> {
         // NB: the library's own flush waits in steps of 100 ms. It cannot wait for ever: each record has its
         // message.timeout.ms.
@@ -182,6 +209,10 @@ impl Outbox {
             self.producer.poll(Duration::from_millis(1));
             meanwhile(self.acknowledged());
             self.check()?;
+            if self.last_moment().is_some_and(|last| Instant::now() > last) {
+                let error = KafkaError::MessageProduction(RDKafkaErrorCode::MessageTimedOut);
+                return Err(self.failure(Failure { about: "the last records".to_owned(), bytes: 0, error }));
+            }
         }
         self.check()
     }

@@ -5,15 +5,17 @@
 //! partition that is held back is not polled: the client library then stops fetching it once its queue is full, nothing
 //! that was fetched is thrown away, and no record comes twice.
 
+mod changes;
 mod health;
 mod partition;
 mod record;
+mod scout;
 mod settings;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::source::{Health, Polled, Source, SourceError};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -21,6 +23,7 @@ use rdkafka::message::Message;
 
 use self::partition::{Partition, Step};
 pub use self::record::Contents;
+use self::scout::Scout;
 pub use self::settings::TopicSettings;
 use super::client::{ClientSettings, READS, Reporter};
 use super::error::BrokerError;
@@ -47,26 +50,49 @@ impl Share {
     }
 }
 
+/// How long brokers may take to answer when a reader is closed (guess: they answer within milliseconds).
+const CLOSING: Duration = Duration::from_secs(2);
+
 /// A reader of some partitions of one topic.
 ///
-/// Partitions that are added to the topic later are not seen until a new reader is opened.
+/// Partitions that are added to the topic later are found within seconds, unless it is read up to its end.
 pub struct TopicSource {
     // NB: partitions hold queues of the consumer and must be dropped before it.
     partitions: Vec<Partition>,
+    /// Looks for added partitions; none for a bounded read.
+    scout: Option<Scout>,
     consumer: Arc<BaseConsumer<Reporter>>,
+    share: Share,
+    /// How many partitions the topic had when it was last looked at.
+    known: i32,
     /// Index of the partition to poll next.
     turn: usize,
     name: Arc<str>,
-    brokers: String,
-    identity: IdentityMapping,
+    client: ClientSettings,
+    settings: TopicSettings,
     contents: Contents,
-    give_up_after: Duration,
-    connect_timeout: Duration,
     /// How long a broker may leave a request unanswered before it counts as hanging.
     patience: Duration,
     /// When all brokers were found to be gone, unless one has answered a request since. A record proves nothing: it may
     /// have been fetched before.
     gone_since: Option<Instant>,
+}
+
+impl Drop for TopicSource {
+    /// NB: the client library closes a consumer by itself too, but waits for brokers that do not answer without end.
+    fn drop(&mut self) {
+        self.partitions.clear();
+        let deadline = Instant::now() + CLOSING;
+        let is_closing = self.consumer.close_queue().is_ok();
+        while is_closing && !self.consumer.closed() {
+            if Instant::now() > deadline {
+                // What is left is given back when the process ends.
+                std::mem::forget(Arc::clone(&self.consumer));
+                return;
+            }
+            drop(self.consumer.poll(CLOSING / 50));
+        }
+    }
 }
 
 impl TopicSource {
@@ -82,22 +108,29 @@ impl TopicSource {
         share: Share,
         contents: Contents,
     ) -> Result<Self, BrokerError> {
-        let consumer = Arc::new(consumer(client, &settings)?);
-        let count = topic::partition_count_by(&consumer, client, &settings.topic)?;
+        let count = topic::partition_count(client, &settings.topic)?;
         let owned = (0..count).filter(|&number| share.owns(number));
+        let consumer = Arc::new(consumer(client, &settings, owned.clone().count())?);
         let spans =
             owned.map(|number| partition::span(&consumer, client, &settings, number)).collect::<Result<Vec<_>, _>>()?;
         let partitions = partition::assign(&consumer, client, &settings.topic, &spans)?;
+        let scout = (!settings.until_end).then(|| Scout::start(&consumer, &settings.topic, count));
+        let no_thread = |error: std::io::Error| BrokerError::Client {
+            topic: settings.topic.clone(),
+            brokers: client.brokers.clone(),
+            detail: format!("a thread could not be started: {error}"),
+        };
         Ok(Self {
             partitions,
+            scout: scout.transpose().map_err(no_thread)?,
             consumer,
+            share,
+            known: count,
             turn: 0,
-            name: settings.topic.into(),
-            brokers: client.brokers.clone(),
-            identity: settings.identity,
+            name: settings.topic.as_str().into(),
+            client: client.clone(),
+            settings,
             contents,
-            give_up_after: settings.give_up_after,
-            connect_timeout: client.connect_timeout,
             patience: health::patience(client),
             gone_since: None,
         })
@@ -110,7 +143,7 @@ impl TopicSource {
             let index = (self.turn + ahead) % count;
             let Some(partition) = self.partitions.get_mut(index) else { continue };
             let number = partition.number;
-            let step = partition.step(|message| self.contents.decode(&message, &self.name, &self.identity));
+            let step = partition.step(|message| self.contents.decode(&message, &self.name, &self.settings.identity));
             match step {
                 Step::Nothing => {}
                 Step::Record(record) => {
@@ -118,6 +151,11 @@ impl TopicSource {
                     return Ok(Some(Polled::Record(record)));
                 }
                 Step::End => return Ok(Some(Polled::PartitionEnd(number))),
+                Step::Error(error) if is_out_of_range(&error) => {
+                    if let Some(lost) = self.resume(number)? {
+                        return Ok(Some(lost));
+                    }
+                }
                 Step::Error(error) => self.take_error(&error, Some(number))?,
             }
         }
@@ -133,7 +171,7 @@ impl TopicSource {
             // NB: this would break the order within its partition; `partition::assign` explains why it cannot happen.
             Some(Ok(offset)) => Err(BrokerError::Client {
                 topic: self.name.to_string(),
-                brokers: self.brokers.clone(),
+                brokers: self.client.brokers.clone(),
                 detail: format!("the record at offset {offset} came outside of its partition's queue"),
             }),
         }
@@ -150,32 +188,33 @@ impl TopicSource {
                 tracing::debug!(topic = %self.name, ?partition, "{error}");
                 Ok(())
             }
-            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => Err(BrokerError::Offset {
-                topic: self.name.to_string(),
-                partition: partition.unwrap_or(-1),
-                detail: "the next offset is gone: retention has deleted it, or the topic was made anew".to_owned(),
+            _ => Err(match self.explain(error) {
+                BrokerError::UnknownTopic { .. } => self.deleted(),
+                other => other,
             }),
-            _ => Err(topic::explain(&self.consumer, error, &self.name, &self.brokers)),
         }
     }
 
     /// If all brokers have been gone for the configured time, asks again, and gives up if none answers.
     fn check_cluster(&mut self) -> Result<(), BrokerError> {
-        if self.gone_since.is_none_or(|since| since.elapsed() < self.give_up_after) {
+        if self.gone_since.is_none_or(|since| since.elapsed() < self.settings.give_up_after) {
             return Ok(());
         }
-        match self.consumer.fetch_metadata(Some(&self.name), self.connect_timeout) {
+        match self.consumer.fetch_metadata(Some(&self.name), self.client.connect_timeout) {
             Ok(_) => {
                 self.gone_since = None;
                 Ok(())
             }
-            Err(error) => Err(topic::explain(&self.consumer, &error, &self.name, &self.brokers)),
+            Err(error) => Err(self.explain(&error)),
         }
     }
 
     fn try_poll(&mut self) -> Result<Polled, BrokerError> {
-        if self.partitions.iter().all(|partition| partition.ended) {
+        if self.settings.until_end && self.partitions.iter().all(|partition| partition.ended) {
             return Ok(Polled::End);
+        }
+        if let Some(change) = self.look_for_changes()? {
+            return Ok(change);
         }
         if let Some(polled) = self.ask_partitions()? {
             return Ok(polled);
@@ -195,14 +234,22 @@ impl Source for TopicSource {
         self.partitions.iter().map(|partition| partition.number).collect()
     }
 
+    fn may_grow(&self) -> bool {
+        !self.settings.until_end
+    }
+
+    fn held(&self, partition: i32) -> Option<Range<i64>> {
+        self.partitions.iter().find(|found| found.number == partition).map(|found| found.held.clone())
+    }
+
     fn poll(&mut self) -> Result<Polled, SourceError> {
         self.try_poll().map_err(|error| error.into_source_error(&self.name))
     }
 
-    /// While no broker answers, it is unknown whether there are more records.
+    /// While no broker answers, or the partition's leader does not, it is unknown whether there are more records.
     fn is_drained(&self, partition: i32) -> bool {
         let found = self.partitions.iter().find(|found| found.number == partition);
-        found.is_some_and(|found| found.drained) && self.trouble().is_none()
+        found.is_some_and(|found| found.drained) && self.trouble().is_none() && !self.is_cut_off(partition)
     }
 
     /// Commits, to the group of the client's properties, how far it has read.
@@ -221,7 +268,22 @@ impl Source for TopicSource {
     }
 }
 
-fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseConsumer<Reporter>, BrokerError> {
+/// What a reader may fetch ahead, in all its partitions together, before it is read (guess). With the library's defaults each
+/// partition would hold 64 MiB.
+const FETCHED_AHEAD: usize = 16 << 20;
+
+/// How many times larger records may become once they are decompressed, as profiles of one fleet do (guess).
+const COMPRESSED: usize = 8;
+
+fn consumer(
+    client: &ClientSettings,
+    settings: &TopicSettings,
+    partitions: usize,
+) -> Result<BaseConsumer<Reporter>, BrokerError> {
+    // NB: the library fetches on while a partition holds less than the one, and takes as much as the other at once, compressed. A
+    // record that is larger than both is fetched nevertheless.
+    let queued = (FETCHED_AHEAD / partitions.max(1)).max(1 << 20);
+    let [queued, at_once] = [queued / 1024, queued / COMPRESSED].map(|size| size.to_string());
     let defaults = [
         // None is joined, and what is committed to it is for programs that watch lag: it is never read.
         ("group.id", "fleetdiff"),
@@ -229,8 +291,8 @@ fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseCon
         ("auto.offset.reset", "error"),
         // How far the partitions are and whether brokers answer; read twice a second.
         ("statistics.interval.ms", "1000"),
-        // Per partition (guess); with the library's default every partition of every worker would hold 64 MB.
-        ("queued.max.messages.kbytes", "16384"),
+        ("queued.max.messages.kbytes", queued.as_str()),
+        ("fetch.message.max.bytes", at_once.as_str()),
         // Whatever a broker holds can be fetched, so that a record that is too large is refused by its offset rather than fetched
         // in vain for ever. This is no buffer: memory is taken for what comes, and `fetch.max.bytes` limits what is asked for.
         ("receive.message.max.bytes", "2147483647"),
@@ -239,6 +301,12 @@ fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseCon
         .config(&defaults, &READS)?
         .create_with_context(Reporter::default())
         .map_err(|error| BrokerError::from_client(&error, &settings.topic, &client.brokers, None))
+}
+
+/// Whether a broker has said that it does not hold the offset that is read next.
+fn is_out_of_range(error: &KafkaError) -> bool {
+    let code = error.rdkafka_error_code();
+    matches!(code, Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange))
 }
 
 /// Errors after which the client library continues by itself: lost connections and moving leaders.

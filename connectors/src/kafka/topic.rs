@@ -11,7 +11,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use super::client::{ClientSettings, Reporter};
-use super::error::BrokerError;
+use super::error::{BrokerError, is_unknown};
 
 /// How a topic is created if it does not exist; an existing topic is not changed.
 #[derive(Clone, Copy, Debug)]
@@ -60,19 +60,25 @@ pub(crate) fn partition_count_by(
     settings: &ClientSettings,
     topic: &str,
 ) -> Result<i32, BrokerError> {
-    let metadata = client
-        .fetch_metadata(Some(topic), settings.connect_timeout)
-        .map_err(|error| explain(client, &error, topic, &settings.brokers))?;
-    let found = metadata.topics().iter().find(|found| found.name() == topic);
     let unknown = || BrokerError::UnknownTopic { topic: topic.to_owned(), brokers: settings.brokers.clone() };
-    let found = found.ok_or_else(unknown)?;
-    if let Some(code) = found.error() {
-        let error = KafkaError::MetadataFetch(code.into());
-        return Err(BrokerError::from_client(&error, topic, &settings.brokers, None));
+    match partitions_seen(client, topic, settings.connect_timeout) {
+        Ok(count) => count.ok_or_else(unknown),
+        Err(error) => Err(explain(client, &error, topic, &settings.brokers)),
     }
-    match i32::try_from(found.partitions().len()) {
-        Ok(count) if count > 0 => Ok(count),
-        _ => Err(unknown()),
+}
+
+/// How many partitions a topic has, `None` if there is no such topic. Leaves the client's events alone, so that any thread may ask.
+pub(crate) fn partitions_seen(
+    client: &BaseConsumer<Reporter>,
+    topic: &str,
+    timeout: Duration,
+) -> Result<Option<i32>, KafkaError> {
+    let metadata = client.fetch_metadata(Some(topic), timeout)?;
+    let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(None) };
+    match found.error().map(RDKafkaErrorCode::from) {
+        Some(code) if is_unknown(code) => Ok(None),
+        Some(code) => Err(KafkaError::MetadataFetch(code)),
+        None => Ok(i32::try_from(found.partitions().len()).ok().filter(|&count| count > 0)),
     }
 }
 

@@ -40,23 +40,7 @@ impl FlushInterval {
 
     /// Start of the first interval in which any table has a row.
     pub(super) fn first_of(self, tables: &Tables) -> Option<i64> {
-        let firsts = [
-            earliest(&tables.cells),
-            earliest(&tables.evidence),
-            earliest(&tables.flags),
-            earliest(&tables.comparisons),
-            earliest(&tables.incidents),
-            earliest(&tables.scaling),
-            earliest(&tables.rings),
-            earliest(&tables.heap),
-            earliest(&tables.waiting),
-            earliest(&tables.stacks),
-            earliest(&tables.load_curves),
-            earliest(&tables.ledger),
-            earliest(&tables.rejected),
-            earliest(&tables.clocks),
-        ];
-        firsts.into_iter().flatten().min().map(|at| self.start_of(at))
+        tables.filed_from().map(|at| self.start_of(at))
     }
 
     /// Rows by the start of their interval.
@@ -67,10 +51,6 @@ impl FlushInterval {
         }
         by_interval
     }
-}
-
-fn earliest<R: TableRow>(rows: &[R]) -> Option<Nanos> {
-    rows.iter().map(TableRow::filed_at).min()
 }
 
 /// The path of the file that holds the rows of the interval that starts at `start` Unix seconds.
@@ -108,6 +88,7 @@ impl PendingRows {
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
         self.rows.clocks.extend(rows.clocks);
+        self.rows.limits.extend(rows.limits);
     }
 
     /// Gives the rows of intervals that are over, given that every row of hops that end at or before `closed_through`
@@ -134,6 +115,7 @@ impl PendingRows {
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
             clocks: extract(&mut self.rows.clocks, |row| is_over(row.filed_at())),
+            limits: extract(&mut self.rows.limits, |row| is_over(row.filed_at())),
             fan_out: Vec::new(),
         }
     }

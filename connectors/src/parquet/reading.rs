@@ -91,6 +91,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         ledger: reader.rows()?,
         rejected: reader.rows()?,
         clocks: reader.rows()?,
+        limits: reader.rows()?,
         fan_out: Vec::new(),
     };
     reader.finish()?;

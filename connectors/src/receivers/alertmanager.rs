@@ -96,6 +96,11 @@ impl Board {
         Self { resend_every: nanos(resend_every), cards: BTreeMap::new() }
     }
 
+    /// From now on, alerts are sent again so often.
+    pub(super) fn change(&mut self, resend_every: Duration) {
+        self.resend_every = nanos(resend_every);
+    }
+
     /// The alerts of an earlier run; those that were accepted are sent again at once.
     pub(super) fn restore(&mut self, cards: Vec<Card>, now: Nanos) {
         self.cards = cards.into_iter().map(|card| (card.labels.clone(), Card { due: now, ..card })).collect();

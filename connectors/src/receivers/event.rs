@@ -89,6 +89,11 @@ impl Admission {
         Self { filter, followed: BTreeSet::new() }
     }
 
+    /// From now on, it gets these. Incidents that it has got are followed to their end.
+    pub(super) fn change(&mut self, filter: Filter) {
+        self.filter = filter;
+    }
+
     /// Whether the receiver gets it.
     pub(super) fn admits(&mut self, event: &Event) -> bool {
         if !self.filter.has_service(&event.data.service) {

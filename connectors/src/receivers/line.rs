@@ -96,11 +96,10 @@ impl Line {
                 Plan::Messages(Box::new(Messages::new(settings.queue, Template::of(settings)?)))
             }
         };
-        let longest = LONGEST_WAIT.min(settings.resend_every);
         Ok(Self {
             plan,
             admission: Admission::new(settings.filter.clone()),
-            retry: Retry::new(settings.first_retry, longest, &settings.name),
+            retry: retry(settings),
             maximum_age: settings.maximum_age,
             capacity: settings.queue,
             delivered: saved.delivered,
@@ -108,6 +107,24 @@ impl Line {
             noted_at: None,
             counts: ReceiverCounts::default(),
         })
+    }
+
+    /// From now on, it has these settings, of the same kind. What waits stays, and is tried at once.
+    ///
+    /// # Errors
+    /// The template cannot be used, in words; nothing has changed then.
+    pub(super) fn change(&mut self, settings: &ReceiverSettings) -> Result<(), String> {
+        match &mut self.plan {
+            Plan::Board(board) => board.change(settings.resend_every),
+            Plan::Messages(messages) => messages.change(settings.queue, Template::of(settings)?),
+        }
+        self.admission.change(settings.filter.clone());
+        self.retry = retry(settings);
+        self.noted_at = None;
+        self.maximum_age = settings.maximum_age;
+        self.capacity = settings.queue;
+        self.caught_up |= settings.maximum_age.is_zero();
+        Ok(())
     }
 
     /// Event time has come this far.
@@ -233,4 +250,8 @@ impl Line {
         };
         Saved { delivered: self.delivered.clone(), alerts }
     }
+}
+
+fn retry(settings: &ReceiverSettings) -> Retry {
+    Retry::new(settings.first_retry, LONGEST_WAIT.min(settings.resend_every), &settings.name)
 }

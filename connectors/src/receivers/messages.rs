@@ -20,6 +20,12 @@ impl Messages {
         Self { queue: Queue::new(capacity), current: None, template }
     }
 
+    /// From now on, so many events may wait, and those that are not being sent yet are written like this.
+    pub(super) fn change(&mut self, capacity: usize, template: Option<Template>) {
+        self.queue.resize(capacity);
+        self.template = template;
+    }
+
     /// Takes an event, and returns the one that was given up for it.
     pub(super) fn offer(&mut self, event: Event) -> Option<Event> {
         self.queue.push(event)

@@ -17,6 +17,11 @@ impl Queue {
         Self { capacity: capacity.max(1), waiting: VecDeque::new() }
     }
 
+    /// Lets this many events wait, at least one; those that wait stay.
+    pub(super) fn resize(&mut self, capacity: usize) {
+        self.capacity = capacity.max(1);
+    }
+
     /// Adds an event at the end. If the queue is full, another is given up and returned: the last one with the same key, which
     /// the new one replaces, or else the oldest.
     pub(super) fn push(&mut self, event: Event) -> Option<Event> {

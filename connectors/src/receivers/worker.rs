@@ -19,8 +19,13 @@ use super::state::{Saved, StateFile};
 /// Nothing is asked of the clock for longer than this, in case it was set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
+/// How long the last request of a receiver that is taken away is waited for at most: nothing else is reloaded meanwhile.
+const PARTING: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 struct State {
+    settings: Arc<ReceiverSettings>,
+    client: Arc<Client>,
     line: Line,
     /// The run is over: what waits is sent until then.
     closing: Option<Instant>,
@@ -29,7 +34,7 @@ struct State {
 
 #[derive(Debug)]
 struct Shared {
-    settings: ReceiverSettings,
+    name: String,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -54,19 +59,43 @@ impl Worker {
         let saved = file.read().map_err(refused)?;
         let line =
             Line::new(settings, saved, now()).map_err(|detail| ReceiverError::Template { name: name(), detail })?;
-        let state = Mutex::new(State { line, closing: None, is_over: false });
-        let shared = Arc::new(Shared { settings: settings.clone(), state, changed: Condvar::new() });
-        let client = Client::new(settings);
+        let client = Arc::new(Client::new(settings));
+        let state = State { settings: Arc::new(settings.clone()), client, line, closing: None, is_over: false };
+        let shared = Arc::new(Shared { name: name(), state: Mutex::new(state), changed: Condvar::new() });
         let thread = std::thread::Builder::new().name(format!("receiver-{}", settings.name));
         let of_thread = Arc::clone(&shared);
-        let started = thread.spawn(move || work(&of_thread, &client, &file));
+        let started = thread.spawn(move || work(&of_thread, &file));
         started.map_err(|error| ReceiverError::Thread { name: name(), detail: error.to_string() })?;
         tracing::info!("incidents also to {}: {} at {}", settings.name, settings.kind.name(), settings.endpoint);
         Ok(Self { shared })
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.shared.settings.name
+        &self.shared.name
+    }
+
+    /// From now on, it has these settings, of the same kind. What waits stays, and is tried at once.
+    pub(super) fn change(&self, settings: &ReceiverSettings) -> Result<(), ReceiverError> {
+        let mut state = self.shared.lock();
+        if *state.settings != *settings {
+            let name = || settings.name.clone();
+            let changed = state.line.change(settings);
+            changed.map_err(|detail| ReceiverError::Template { name: name(), detail })?;
+            state.client = Arc::new(Client::new(settings));
+            state.settings = Arc::new(settings.clone());
+            self.shared.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// It is taken away: nothing more is sent after the request of this moment, for which this waits, so that a receiver of the
+    /// same name may be started.
+    pub(super) fn part(&self) {
+        let now = Instant::now();
+        self.close(now);
+        let timeout = self.shared.lock().settings.timeout;
+        self.wait(now + timeout.min(PARTING));
+        tracing::info!("incidents no longer to {}", self.name());
     }
 
     pub(super) fn offer(&self, events: &[Event], through: Nanos) {
@@ -99,7 +128,7 @@ impl Worker {
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         let ReceiverCounts { waiting, dropped, failed, outdated, .. } = state.line.counts();
-        let ReceiverSettings { name, endpoint, maximum_age, .. } = &self.shared.settings;
+        let ReceiverSettings { name, endpoint, maximum_age, .. } = &*state.settings;
         if waiting > 0 {
             tracing::warn!(
                 "receiver {name} ({endpoint}): {waiting} not delivered; the next run with this output folder sends them"
@@ -115,7 +144,7 @@ impl Worker {
     }
 }
 
-fn work(shared: &Shared, client: &Client, file: &StateFile) {
+fn work(shared: &Shared, file: &StateFile) {
     let mut state = shared.lock();
     loop {
         if state.closing.is_some_and(|deadline| state.line.waiting() == 0 || Instant::now() >= deadline) {
@@ -123,16 +152,21 @@ fn work(shared: &Shared, client: &Client, file: &StateFile) {
         }
         let mut notes = Vec::new();
         let step = state.line.next(now(), &mut notes);
-        notes.iter().for_each(|note| log(&shared.settings, note));
+        notes.iter().for_each(|note| log(&state.settings, note));
         let sleep = match step {
             Step::Send(parcel) => {
                 let left = state.closing.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                let timeout = left.unwrap_or(Duration::MAX).min(shared.settings.timeout).max(Duration::from_millis(1));
+                let timeout = left.unwrap_or(Duration::MAX).min(state.settings.timeout).max(Duration::from_millis(1));
+                let client = Arc::clone(&state.client);
                 drop(state);
                 let answer = client.send(&parcel, timeout, now());
                 state = shared.lock();
+                if answer != Answer::Accepted && !Arc::ptr_eq(&client, &state.client) {
+                    // It was sent by settings that have changed meanwhile: the new ones are tried at once.
+                    continue;
+                }
                 if let Some(note) = state.line.answered(&parcel, &answer, now()) {
-                    log(&shared.settings, &note);
+                    log(&state.settings, &note);
                 }
                 if answer == Answer::Accepted {
                     save(&state, shared, file);
@@ -157,7 +191,7 @@ fn work(shared: &Shared, client: &Client, file: &StateFile) {
 /// Delivery matters more than its record: without it, the next run sends some events twice.
 fn save(state: &State, shared: &Shared, file: &StateFile) {
     if let Err(error) = file.write(&state.line.saved()) {
-        tracing::warn!("receiver {}: what was delivered is not recorded: {error}", shared.settings.name);
+        tracing::warn!("receiver {}: what was delivered is not recorded: {error}", shared.name);
     }
 }
 

@@ -18,6 +18,16 @@ pub fn fleet(pods: u32, hops: u32) -> Vec<Profile> {
     (0..hops).flat_map(|hop| (0..pods).map(move |pod| profile(pod, hop))).collect()
 }
 
+/// The same profiles, of which no sample names a cohort of its own.
+pub fn without_cohorts(mut profiles: Vec<Profile>) -> Vec<Profile> {
+    for profile in &mut profiles {
+        if let Samples::Stacks(stacks) = &mut profile.samples {
+            stacks.iter_mut().for_each(|stack| stack.cohort = None);
+        }
+    }
+    profiles
+}
+
 fn profile(pod: u32, hop: u32) -> Profile {
     let start = Nanos(START + i64::from(hop) * 10 * SECOND);
     let window = TimeRange { start, end: start.plus(Nanos(10 * SECOND - 1)) };

@@ -38,7 +38,7 @@ impl Read {
         match polled {
             Polled::Record(record) => self.records.entry(record.position.partition).or_default().push(*record),
             Polled::PartitionEnd(partition) => *self.ends.entry(partition).or_default() += 1,
-            Polled::Idle | Polled::End => {}
+            Polled::PartitionAdded(_) | Polled::Lost(..) | Polled::Idle | Polled::End => {}
         }
     }
 }

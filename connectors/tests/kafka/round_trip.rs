@@ -11,7 +11,7 @@ use fleetdiff_schemas::profile::{Decoded, Profile, Stamped};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;
 
-use crate::fleet::{Comparable, comparable, fleet};
+use crate::fleet::{Comparable, comparable, fleet, without_cohorts};
 use crate::reading::{Read, client, open, poll_until, read_by, read_share, until_end};
 
 /// Publishes to the first three of four partitions.
@@ -58,9 +58,11 @@ fn assert_stamps(read: &Read) {
     }
 }
 
-fn round_trip(form: RecordForm, format: Format, key: Key) {
+fn round_trip(form: RecordForm, key: Key) {
+    let format = form.format();
     let topic = format!("round-trip-{}-{key:?}", format.name());
-    let fleet = fleet(7, 12);
+    let is_text = matches!(form, RecordForm::Folded | RecordForm::PerfScript);
+    let fleet = if is_text { without_cohorts(fleet(7, 12)) } else { fleet(7, 12) };
     let records = publish(&topic, form, key, &fleet);
     for readers in [1, 2] {
         let read = read_by(readers, &topic, format);
@@ -80,25 +82,75 @@ fn round_trip(form: RecordForm, format: Format, key: Key) {
 
 #[test]
 fn pprof_by_pod_comes_back_whole() {
-    round_trip(RecordForm::Pprof, Format::Pprof, Key::Pod);
+    round_trip(RecordForm::Pprof, Key::Pod);
 }
 
 #[test]
 fn pprof_without_key_comes_back_whole() {
-    round_trip(RecordForm::Pprof, Format::Pprof, Key::None);
+    round_trip(RecordForm::Pprof, Key::None);
 }
 
 #[test]
 fn delta_by_pod_comes_back_whole() {
-    round_trip(RecordForm::Delta, Format::Delta, Key::Pod);
+    round_trip(RecordForm::Delta, Key::Pod);
 }
 
 #[test]
 fn delta_without_key_comes_back_whole() {
-    round_trip(RecordForm::Delta, Format::Delta, Key::None);
+    round_trip(RecordForm::Delta, Key::None);
     // Profiles of seven pods at the same moment are one record.
     let read = read_share("round-trip-delta-None", Share::WHOLE, Format::Delta);
     assert_eq!(read.all().map(|record| record.parts.len()).collect::<BTreeSet<_>>(), BTreeSet::from([7]));
+}
+
+#[test]
+fn otlp_by_pod_comes_back_whole() {
+    round_trip(RecordForm::Otlp, Key::Pod);
+}
+
+#[test]
+fn otlp_without_key_comes_back_whole() {
+    round_trip(RecordForm::Otlp, Key::None);
+    let read = read_share("round-trip-otlp-None", Share::WHOLE, Format::Otlp);
+    assert_eq!(read.all().map(|record| record.parts.len()).collect::<BTreeSet<_>>(), BTreeSet::from([7]));
+}
+
+#[test]
+fn folded_stacks_come_back_whole() {
+    round_trip(RecordForm::Folded, Key::Pod);
+}
+
+#[test]
+fn the_text_of_perf_script_comes_back_whole() {
+    round_trip(RecordForm::PerfScript, Key::None);
+}
+
+/// A text of stacks has no place for cohorts of single samples, and nothing is lost without a word.
+#[test]
+fn a_profile_that_a_text_cannot_hold_is_named() {
+    for form in [RecordForm::Folded, RecordForm::PerfScript] {
+        let topic = format!("unencodable-{}", form.format().name());
+        let mut publisher = Publisher::open(&client(), PublishSettings::new(topic, form, Key::Pod)).unwrap();
+        let error = publisher.publish(Outgoing::Profile(fleet(1, 1).remove(0))).unwrap_err();
+        assert_eq!(error.code(), "kafka_encode");
+        let text = error.to_string();
+        for part in ["the cpu profile of pod pod-0", form.format().name(), "the cohort \"tv\" of single samples"] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+        assert_eq!(publisher.finish(|_| {}).unwrap().records, 0);
+    }
+}
+
+/// Of the profiles of one record, the one that does not fit is named.
+#[test]
+fn a_profile_among_others_that_otlp_cannot_hold_is_named() {
+    let settings = PublishSettings::new("unencodable-otlp", RecordForm::Otlp, Key::None);
+    let mut publisher = Publisher::open(&client(), settings).unwrap();
+    let mut profiles = fleet(3, 1);
+    profiles[1].window.start = Nanos(-1);
+    profiles.into_iter().for_each(|profile| publisher.publish(Outgoing::Profile(profile)).unwrap());
+    let error = publisher.finish(|_| {}).unwrap_err().to_string();
+    assert!(error.contains("the cpu profile of pod pod-1,") && error.contains("before 1970"), "{error}");
 }
 
 #[test]
@@ -140,10 +192,13 @@ fn an_empty_topic_ends_at_once() {
     let read = read_by(2, "empty", Format::Pprof);
     assert_eq!(read.ends, BTreeMap::from([(0, 1), (1, 1), (2, 1), (3, 1)]));
     assert_eq!(read.all().count(), 0);
-    // A reader that owns nothing has nothing to wait for.
-    let mut fifth = open(TopicSettings::new("empty"), Share { worker: 4, workers: 5 }, Format::Pprof);
-    assert!(fifth.partitions().is_empty());
-    assert!(matches!(fifth.poll().unwrap(), Polled::End));
+    // A bounded reader that owns nothing has nothing to wait for; of another, a partition may be added.
+    for until_end in [true, false] {
+        let settings = TopicSettings { until_end, ..TopicSettings::new("empty") };
+        let mut fifth = open(settings, Share { worker: 4, workers: 5 }, Format::Pprof);
+        assert!(fifth.partitions().is_empty());
+        assert_eq!(matches!(fifth.poll().unwrap(), Polled::End), until_end);
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ const READY: &str = "Kafka Server started";
 pub struct Broker {
     runner: Child,
     address: String,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// The broker that all tests of one process share; started at the first call.
@@ -66,11 +66,38 @@ impl Broker {
         &self.address
     }
 
+    /// Starts another broker of the same cluster, which the first one controls.
+    ///
+    /// # Panics
+    /// If it does not start; the message says why and shows the broker's log.
+    #[allow(dead_code, reason = "most tests need one broker")]
+    pub fn another(&self, node: u32) -> Self {
+        let first = fs::read_to_string(self.folder.path().join("server.properties")).expect("server.properties");
+        let [port, _] = free_ports();
+        let own = first.lines().map(|line| match line.split_once('=').unwrap_or((line, "")) {
+            ("process.roles", _) => "process.roles=broker".to_owned(),
+            ("node.id", _) => format!("node.id={node}"),
+            (name @ ("listeners" | "advertised.listeners"), _) => format!("{name}=PLAINTEXT://127.0.0.1:{port}"),
+            _ => line.to_owned(),
+        });
+        let own = own.collect::<Vec<_>>().join("\n");
+        let configured = |folder: &Path| fs::write(folder.join("server.properties"), &own).expect("server.properties");
+        Self::run(&jars(), port, "--no-initial-controllers", configured).unwrap_or_else(|log| {
+            panic!("another Kafka broker did not start within {START_TIMEOUT:?}; its log ends:\n{log}")
+        })
+    }
+
     fn attempt(jars: &Path) -> Result<Self, String> {
-        let folder = TempDir::with_prefix("fleetdiff-kafka-").expect("a temporary folder");
         let [broker_port, controller_port] = free_ports();
-        configure(folder.path(), broker_port, controller_port);
-        format_storage(jars, folder.path())?;
+        Self::run(jars, broker_port, "--standalone", |folder| configure(folder, broker_port, controller_port))
+    }
+
+    fn run(jars: &Path, broker_port: u16, kind: &str, configure: impl FnOnce(&Path)) -> Result<Self, String> {
+        let folder = TempDir::with_prefix("fleetdiff-kafka-").expect("a temporary folder");
+        configure(folder.path());
+        fs::copy(sources().join("log4j2.properties"), folder.path().join("log4j2.properties"))
+            .expect("log4j2.properties");
+        format_storage(jars, folder.path(), kind)?;
         let mut runner = Command::new("sh")
             .arg(sources().join("run-broker.sh"))
             .args([
@@ -88,7 +115,7 @@ impl Broker {
             .spawn()
             .expect("sh runs the broker");
         let ready = wait_until_ready(&mut runner, &folder.path().join("broker.log"));
-        let broker = Self { runner, address: format!("127.0.0.1:{broker_port}"), _folder: folder };
+        let broker = Self { runner, address: format!("127.0.0.1:{broker_port}"), folder };
         ready.map(|()| broker)
     }
 }
@@ -143,16 +170,15 @@ fn configure(folder: &Path, broker_port: u16, controller_port: u16) {
         .replace("@BROKER_PORT@", &broker_port.to_string())
         .replace("@CONTROLLER_PORT@", &controller_port.to_string());
     fs::write(folder.join("server.properties"), properties).expect("server.properties is written");
-    fs::copy(sources().join("log4j2.properties"), folder.join("log4j2.properties")).expect("log4j2.properties");
 }
 
-fn format_storage(jars: &Path, folder: &Path) -> Result<(), String> {
+fn format_storage(jars: &Path, folder: &Path, kind: &str) -> Result<(), String> {
     let mut format = Command::new("java");
     format
         .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dloglevel=WARN"])
         .args(["-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
         .arg(class_path(jars))
-        .args(["kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", "server.properties"])
+        .args(["kafka.tools.StorageTool", "format", kind, "-t", CLUSTER_ID, "-c", "server.properties"])
         .current_dir(folder);
     run(&mut format)
 }

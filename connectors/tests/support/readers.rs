@@ -82,6 +82,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
         "clocks": figures(&tables.clocks),
+        "limits": figures(&tables.limits),
     });
     fs::write(expected, figures.to_string()).unwrap();
 }

@@ -17,7 +17,9 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod
   fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta \\
-      --key none --partitions 8";
+      --key none --partitions 8
+  fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic otlp --format otlp
+  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic perf --format perf_script";
 
 /// Arguments of `publish`.
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod named;
 mod uncalibrated;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use fleetdiff_connectors::receivers::{ReceiverSettings, Receivers};
 use fleetdiff_pipeline::run;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::rows::{LimitRow, Tables};
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
@@ -22,6 +23,7 @@ use crate::configuration::{Configuration, Flags, OfDataflow};
 use crate::failure::Failure;
 use crate::grid;
 use crate::heap;
+use crate::output::guidance::GuidanceLog;
 use crate::output::{GRACE, Keeper};
 use crate::rings;
 use crate::scaling;
@@ -79,7 +81,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
     };
-    let keeper = keep(&args.output, configuration.of_fleet_as_json())?.guided(configuration.alerts.guidance());
+    let keeper = keep(&args.output, configuration.of_fleet_as_json())?
+        .guided(GuidanceLog::always(&configuration.alerts.guidance));
     let receivers = if args.receivers { start_receivers(&configuration, &args.output)? } else { Receivers::default() };
     let keeper = keeper.announced_to(receivers.clone());
     // A folder is one partition: one worker reads it.
@@ -93,6 +96,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     receivers.finish(GRACE);
     let (tables, aa_check) = finished?;
     warn_of_rejected(&tables);
+    warn_of_limits(&tables);
     let mut out = std::io::stdout().lock();
     if tables.comparisons.is_empty() {
         writeln!(out, "{}", named::nothing_compared(&config.comparing))?;
@@ -128,9 +132,15 @@ fn span(fleet: &RecordedFleet) -> TimeRange {
     TimeRange { start: events().min().unwrap_or_default(), end: events().max().unwrap_or_default() }
 }
 
+/// One line on stderr for each service and limit that it exceeds.
+fn warn_of_limits(tables: &Tables) {
+    let warnings: BTreeSet<String> = tables.limits.iter().map(LimitRow::warning).collect();
+    warnings.iter().for_each(|warning| tracing::warn!("{warning} (see the table limits)"));
+}
+
 /// One line on stderr for each reason, however many records it affects.
 fn warn_of_rejected(tables: &Tables) {
-    let mut by_reason: std::collections::BTreeMap<Reason, (usize, &str)> = std::collections::BTreeMap::new();
+    let mut by_reason: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for row in &tables.rejected {
         by_reason.entry(row.rejection.reason).or_insert((0, &row.rejection.detail)).0 += 1;
     }

@@ -7,15 +7,16 @@ mod http;
 mod metrics;
 mod progress;
 mod promise;
+mod reload;
 mod service;
 mod status;
+mod supervisor;
 mod ticker;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use clap::Args;
 use fleetdiff_connectors::kafka::alerts::AlertSettings;
@@ -23,19 +24,23 @@ use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicS
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
-use fleetdiff_pipeline::run::pulse::Pulse;
+use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
-use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
+use fleetdiff_pipeline::run::pulse::{Pulse, wall_now};
+use fleetdiff_pipeline::run::{self, Ended, RunError, SourceFactory, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 
-use self::console::{Console, Overview, Terms};
+use self::console::{Console, InUse, Overview, Terms};
 use self::metrics::{Latencies, Metrics};
+use self::reload::{Origin, Reload, Takers};
 use self::service::Service;
 use self::ticker::{Ticker, Writer};
-use crate::configuration::{Configuration, Everything, Flags};
+use crate::configuration::{Configuration, Everything, Flags, Loaded};
 use crate::failure::Failure;
+use crate::logging::Log;
+use crate::output::guidance::GuidanceLog;
 use crate::output::{AlertTarget, GRACE, Output};
 
 /// How it is used.
@@ -64,39 +69,52 @@ pub(crate) struct WatchArgs {
 }
 
 /// Runs the service until its end, or until it is stopped.
-pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
+    let asked = if args.until_end { None } else { Some(reload_on_signal()?) };
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     if args.show_config {
         write!(std::io::stdout(), "{}", configuration.to_toml())?;
         return Ok(());
     }
+    log.follow(configuration.log_level);
     let config = configuration.dataflow();
-    if !config.method.is_calibrated() {
-        let refusal = format!(
-            "watch does not take the method {}: it is not calibrated and would wake people for nothing",
-            config.method.name()
-        );
-        return Err(Failure::usage(
-            refusal,
-            "leave dataflow.method at honest; `fleetdiff replay --method` compares methods on a recorded fleet",
-        ));
-    }
+    refuse_uncalibrated(&config)?;
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
-    let receivers = configuration.receivers().map_err(Failure::of_configuration)?;
-    let receivers = Receivers::start(&receivers, &configuration.output.folder).map_err(Failure::of_receiver)?;
+    let loaded = Loaded::of(configuration).map_err(Failure::of_configuration)?;
+    let configuration = &loaded.configuration;
+    let receivers = Receivers::start(&loaded.receivers, &configuration.output.folder).map_err(Failure::of_receiver)?;
     // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
-    let console = Console::new(Pulse::default(), receivers.clone(), terms(&configuration, &config, idle_after));
+    let terms = Terms { clock: config.clock(), idle_after };
+    let in_use = InUse::new(configuration, wall_now());
+    let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
-    let output = open(&configuration, &receivers)?;
+    let (output, guidance) = open(configuration, &receivers, &stop)?;
+    let decisions = decisions::open(&configuration.output.folder)?;
+    let decisions = decisions.with_output_before(output.written_before(config.clock()));
+    let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
     let service =
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
-    let decisions = decisions::open(&configuration.output.folder)?;
-    let ticker = show(&configuration, args.until_end, &console, &latencies)?;
-    let terms = run::Service { stop, idle_after, decisions, pulse: console.pulse().clone() };
-    let sources = sources(&configuration, args.until_end);
+    let ticker = show(configuration, args.until_end, &console, &latencies)?;
+    let taking = decisions::Limiter { limits: limits.clone(), decisions: decisions.clone(), clock: config.clock() };
+    let takers = Takers {
+        console: Arc::clone(&console),
+        guidance,
+        receivers: receivers.clone(),
+        limits: taking,
+        log: log.clone(),
+    };
+    let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
+    let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
+    supervisor::ready();
+    let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse: console.pulse().clone() };
+    let sources = sources(configuration, args.until_end);
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
+    if let Some(reload) = reload {
+        reload.finish();
+    }
+    supervisor::stopping();
     let ended = ended.and_then(|ended| match ended {
         Ended::Complete => service.finish().map(|()| ended),
         Ended::Stopped => Ok(ended),
@@ -104,24 +122,33 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     // However it ended, what was announced goes out.
     receivers.finish(GRACE);
     ticker.finish();
-    let ended = ended?;
-    log_end(&console.overview(), if ended == Ended::Complete { "ended" } else { "stopped" });
-    if ended == Ended::Stopped && args.until_end {
+    conclude(&console.overview(), ended?, args.until_end)
+}
+
+/// A method that is not calibrated is for comparison only.
+fn refuse_uncalibrated(config: &Config) -> Result<(), Failure> {
+    if config.method.is_calibrated() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "watch does not take the method {}: it is not calibrated and would wake people for nothing",
+            config.method.name()
+        ),
+        "leave dataflow.method at honest; `fleetdiff replay --method` compares methods on a recorded fleet",
+    ))
+}
+
+/// Says how it ended, and whether that is what was asked for.
+fn conclude(overview: &Overview, ended: Ended, until_end: bool) -> Result<(), Failure> {
+    log_end(overview, if ended == Ended::Complete { "ended" } else { "stopped" });
+    if ended == Ended::Stopped && until_end {
         return Err(Failure::with_hint(
             "stopped before the end of the topic",
             "rows of the last interval are not written; run it again",
         ));
     }
     Ok(())
-}
-
-fn terms(configuration: &Configuration, config: &Config, idle_after: Option<Duration>) -> Terms {
-    Terms {
-        clock: config.clock(),
-        idle_after,
-        ready_within: configuration.status.ready_within,
-        configuration: configuration.shown(),
-    }
 }
 
 /// Begins to show how the service is: over HTTP, in the file of metrics and in the log.
@@ -145,8 +172,12 @@ fn show(
     Ok(Ticker::start(writer)?)
 }
 
-/// Opens everything that can fail before anything is read.
-fn open(configuration: &Configuration, receivers: &Receivers) -> Result<Output, Failure> {
+/// Opens everything that can fail before anything is read; gives also what alerts say besides their rows.
+fn open(
+    configuration: &Configuration,
+    receivers: &Receivers,
+    stop: &Arc<AtomicBool>,
+) -> Result<(Output, GuidanceLog), Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
     let folder = &configuration.output.folder;
@@ -156,9 +187,10 @@ fn open(configuration: &Configuration, receivers: &Receivers) -> Result<Output, 
         AlertTarget::file(folder)?
     } else {
         let settings = AlertSettings { topic: &alerts.topic, partitions: alerts.partitions, sender: &kafka.topic };
-        AlertTarget::topic(&kafka.client, settings).map_err(Failure::of_broker)?
+        AlertTarget::topic(&kafka.client, settings, stop).map_err(Failure::of_broker)?
     };
-    let output = output.alerting(target).guided(alerts.guidance()).announced_to(receivers.clone());
+    let guidance = GuidanceLog::open(folder, &alerts.guidance, target.through())?;
+    let output = output.alerting(target).guided(guidance.clone()).announced_to(receivers.clone());
     let requests = if kafka.metrics_topic.is_empty() {
         String::new()
     } else {
@@ -173,7 +205,7 @@ fn open(configuration: &Configuration, receivers: &Receivers) -> Result<Output, 
         folder.display(),
         if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
     );
-    Ok(output)
+    Ok((output, guidance))
 }
 
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
@@ -207,6 +239,13 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
+}
+
+/// Set by SIGHUP.
+fn reload_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let asked = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&asked))?;
+    Ok(asked)
 }
 
 fn log_end(overview: &Overview, how: &str) {

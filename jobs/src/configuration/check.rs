@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_formats::names::Rewrites;
 use fleetdiff_schemas::alert::GuidanceRule;
+use fleetdiff_schemas::config::Config;
 
 use super::problems::Problem;
 use super::values::{Configuration, Named};
@@ -25,16 +26,15 @@ impl Configuration {
             "must be shorter than dataflow.window, because profiles are held back for that time",
         );
         need(config.window >= config.hop, "dataflow.window", "must be at least as long as dataflow.hop");
-        need(config.agreement > 0, "dataflow.agreement", "must be at least 1");
         need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
         need(config.epoch >= config.hop, "dataflow.epoch", "must be at least as long as dataflow.hop");
         need(config.history_every.0 > 0, "dataflow.history_every", "must be longer than 0s");
         need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
         need((0.0..10.0).contains(&config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
-        need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
         let is_named = |entry: &Arc<str>| !entry.trim_start_matches('!').trim_matches('*').trim().is_empty();
         need(config.idle.iter().all(is_named), "dataflow.idle", "must be names of functions, none empty or only *");
+        check_counts(config, &mut need);
         self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
@@ -58,7 +58,8 @@ impl Configuration {
             "must be HOST:PORT, as in 127.0.0.1:9464, or empty",
         );
         need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
-        for (rules, path) in [(&self.alerts.owners, "alerts.owners"), (&self.alerts.runbooks, "alerts.runbooks")] {
+        let guidance = &self.alerts.guidance;
+        for (rules, path) in [(&guidance.owners, "alerts.owners"), (&guidance.runbooks, "alerts.runbooks")] {
             let is_rule = |text: &String| GuidanceRule::parse(text).is_some();
             need(rules.iter().all(is_rule), path, "must be rules SERVICE -> VALUE or SERVICE:FUNCTION -> VALUE");
         }
@@ -71,6 +72,24 @@ impl Configuration {
         for (number, receiver) in self.receivers.iter().enumerate() {
             receiver.check(self.receivers.get(..number).unwrap_or_default(), problems);
         }
+    }
+}
+
+/// The problems of how many there must or may be of something.
+fn check_counts(config: &Config, need: &mut impl FnMut(bool, &'static str, &str)) {
+    let limits = &config.limits;
+    need(limits.retention.0 > 0, "limits.retention", "must be longer than 0s");
+    for (count, path) in [
+        (config.agreement, "dataflow.agreement"),
+        (config.min_head_pods, "dataflow.min_head_pods"),
+        (limits.functions, "limits.functions"),
+        (limits.paths, "limits.paths"),
+        (limits.cells, "limits.cells"),
+        (limits.builds, "limits.builds"),
+        (limits.pods, "limits.pods"),
+        (limits.bytes, "limits.bytes"),
+    ] {
+        need(count > 0, path, "must be at least 1");
     }
 }
 

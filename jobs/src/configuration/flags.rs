@@ -39,7 +39,7 @@ impl Choice for Everything {
 
 impl Choice for OfDataflow {
     fn has(key: &Key) -> bool {
-        matches!(key.section(), "dataflow" | "run")
+        matches!(key.section(), "dataflow" | "limits" | "run")
     }
 }
 
@@ -51,14 +51,14 @@ impl Choice for OfTopic {
     fn meaning(key: &Key) -> &'static str {
         match key.path {
             "kafka.topic" => "Topic to write to, created if it is absent.",
-            "kafka.format" => "Format of the records: pprof or delta.",
+            "kafka.format" => "Format of the records: pprof, otlp, delta, folded or perf_script.",
             _ => key.meaning,
         }
     }
 }
 
 /// The flags that were given.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flags<S> {
     given: Vec<(&'static Key, String)>,
     choice: PhantomData<S>,

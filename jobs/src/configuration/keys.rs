@@ -19,8 +19,8 @@ pub(crate) struct Key {
     pub(crate) meaning: &'static str,
     /// The source of its default: measured, published, a guess, or why there is no other.
     pub(crate) origin: &'static str,
-    /// Whether rows depend on it; the other keys only say where things are and how the program runs.
-    pub(crate) decides_rows: bool,
+    /// What a change of it means.
+    pub(crate) change: Change,
     /// What is expected of a value, in words.
     pub(crate) expected: &'static str,
     /// Its value in a configuration.
@@ -31,6 +31,19 @@ pub(crate) struct Key {
     pub(crate) set_json: fn(&mut Configuration, &Json) -> bool,
 }
 
+/// What a change of a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Rows depend on it, so it needs a new output folder.
+    Rows,
+    /// It says where things are and how the program runs, which is decided at the start.
+    Start,
+    /// A running service takes it.
+    Running,
+    /// A running service takes it, and rows depend on it from then on.
+    Onward,
+}
+
 /// Headings of flags in help texts, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Heading {
@@ -39,6 +52,7 @@ pub(crate) enum Heading {
     Compared,
     Windows,
     Decision,
+    Limits,
     Running,
     Output,
     Status,
@@ -53,6 +67,7 @@ impl Heading {
             Self::Compared => "What is compared",
             Self::Windows => "Windows and time",
             Self::Decision => "Decision",
+            Self::Limits => "Limits of each service",
             Self::Running => "Running",
             Self::Output => "Output",
             Self::Status => "How the service is",
@@ -96,12 +111,14 @@ const fn expected<S: Setting>(_: fn(&Configuration) -> &S) -> &'static str {
     S::EXPECTED
 }
 
-const ROWS: bool = true;
-const WORK: bool = false;
+const ROWS: Change = Change::Rows;
+const WORK: Change = Change::Start;
+const LIVE: Change = Change::Running;
+const NEXT: Change = Change::Onward;
 
 macro_rules! keys {
     ($(
-        $path:literal = $($field:ident).+, $decides:ident, $heading:ident $flag:literal $value_name:literal:
+        $path:literal = $($field:ident).+, $change:ident, $heading:ident $flag:literal $value_name:literal:
             $meaning:literal
             $origin:literal;
     )*) => {
@@ -112,7 +129,7 @@ macro_rules! keys {
             heading: Heading::$heading,
             meaning: $meaning,
             origin: $origin,
-            decides_rows: $decides,
+            change: $change,
             expected: expected(|configuration| &configuration.$($field).+),
             get: |configuration| Setting::to_json(&configuration.$($field).+),
             set_text: |configuration, text| set(&mut configuration.$($field).+, Setting::from_text(text)),
@@ -121,7 +138,7 @@ macro_rules! keys {
     };
 }
 
-/// Every key, by section: its path and field, whether rows depend on it, its flag with heading and value, what it means, and where
+/// Every key, by section: its path and field, what a change of it means, its flag with heading and value, what it means, and where
 /// its default comes from.
 pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.hop" = dataflow.hop, ROWS, Windows "hop" "DURATION":
@@ -199,6 +216,27 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.method" = dataflow.method, ROWS, Decision "method" "METHOD":
         "Method that decides what is significant: honest. For comparison in replay only, and not calibrated: article (G test on merged counts), article-b and article-b-stouffer (G test of each pod, merged), naive (difference of shares, no test)."
         "measured: the others are wrong more often than they say";
+    "limits.retention" = dataflow.limits.retention, ROWS, Limits "retention" "DURATION":
+        "Functions, call paths, cells, builds and pods that were not seen for this long are forgotten, at the latest after twice as long; at least two windows are kept. Forgotten builds have no history."
+        "guess: what is not seen for hours is gone";
+    "limits.functions" = dataflow.limits.functions, NEXT, Limits "limit-functions" "COUNT":
+        "Functions of one service. Of this and of what follows, what exceeds the limit is counted together as _overflow."
+        "guess: twice the largest program that was measured";
+    "limits.paths" = dataflow.limits.paths, NEXT, Limits "limit-paths" "COUNT":
+        "Call paths of one service."
+        "guess: ten for each function";
+    "limits.cells" = dataflow.limits.cells, NEXT, Limits "limit-cells" "COUNT":
+        "Cells of one service, over all types of profile."
+        "guess: 50 cohorts in 20 regions";
+    "limits.builds" = dataflow.limits.builds, NEXT, Limits "limit-builds" "COUNT":
+        "Builds of one service."
+        "guess: a deploy every few minutes";
+    "limits.pods" = dataflow.limits.pods, NEXT, Limits "limit-pods" "COUNT":
+        "Pods of one service."
+        "guess: deploys of a large service, each with new pods";
+    "limits.bytes" = dataflow.limits.bytes, NEXT, Limits "limit-bytes" "BYTES":
+        "Counts of one service within the window: 400 bytes a profile, and 3 for each of its functions and call paths."
+        "guess: half the memory of a small machine";
     "run.workers" = workers, WORK, Running "workers" "THREADS":
         "Number of worker threads; results do not depend on it."
         "guess: most machines have two cores";
@@ -271,22 +309,25 @@ pub(crate) const KEYS: &[Key] = keys! {
     "status.listen" = status.listen, WORK, Status "listen" "HOST:PORT":
         "Where /status, /metrics, /readyz and /healthz are served over HTTP, without a password; port 0 takes any free port, which the log names; empty for nowhere. Not used with --until-end."
         "guess: only this machine may ask";
-    "status.ready_within" = status.ready_within, WORK, Status "ready-within" "DURATION":
+    "status.ready_within" = status.ready_within, LIVE, Status "ready-within" "DURATION":
         "How old the last record of each partition may be, if more are waiting, for /readyz to answer yes."
         "guess: six profiles of a pod";
+    "log.level" = log_level, LIVE, Running "log-level" "LEVEL":
+        "Least severe lines that are logged: error, warn, info, debug or trace; of libraries at most warn. FLEETDIFF_LOG wins over it."
+        "guess: what a service does is a line each 10 s";
     "alerts.topic" = alerts.topic, WORK, Output "alerts-topic" "TOPIC":
         "Topic for alerts, created if it is absent; empty to write alerts.jsonl into the output folder."
         "fleetdiff's own name";
     "alerts.partitions" = alerts.partitions, WORK, Output "alerts-partitions" "COUNT":
         "Number of partitions of that topic if it is created."
         "guess: alerts are few";
-    "alerts.owners" = alerts.owners, WORK, Output "alerts-owners" "RULE,...":
+    "alerts.owners" = alerts.guidance.owners, LIVE, Output "alerts-owners" "RULE,...":
         "Owners that alerts name: \"SERVICE -> OWNER\" or \"SERVICE:FUNCTION -> OWNER\"; * stands for any text, and the first rule that fits decides."
         "none: only you know them";
-    "alerts.runbooks" = alerts.runbooks, WORK, Output "alerts-runbooks" "RULE,...":
+    "alerts.runbooks" = alerts.guidance.runbooks, LIVE, Output "alerts-runbooks" "RULE,...":
         "Runbooks that alerts name: \"SERVICE -> URL\" or \"SERVICE:FUNCTION -> URL\"; * stands for any text, and the first rule that fits decides."
         "none: only you know them";
-    "alerts.link" = alerts.link, WORK, Output "alerts-link" "URL":
+    "alerts.link" = alerts.guidance.link, LIVE, Output "alerts-link" "URL":
         "Link in alerts about incidents; {service}, {head}, {base}, {cause} and {incident} are replaced. Empty for none."
         "none: only you know it";
 };

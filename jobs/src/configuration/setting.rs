@@ -10,6 +10,8 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
 
+use crate::logging::LogLevel;
+
 /// A value that a key may have.
 pub(crate) trait Setting: Sized {
     /// What is expected, in words.
@@ -245,6 +247,18 @@ impl Setting for Method {
 
     fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == text)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.name())
+    }
+}
+
+impl Setting for LogLevel {
+    const EXPECTED: &'static str = "one of \"error\", \"warn\", \"info\", \"debug\" and \"trace\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, level)| level)
     }
 
     fn to_json(&self) -> Json {

@@ -12,9 +12,11 @@ use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
+use serde::{Deserialize, Serialize};
 
 use super::receivers::Receiver;
 use super::setting::RewriteTexts;
+use crate::logging::LogLevel;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub(crate) struct Configuration {
     pub(crate) output: Output,
     /// How the service says how it is.
     pub(crate) status: Status,
+    /// The least severe lines that are logged.
+    pub(crate) log_level: LogLevel,
     /// Where alerts go.
     pub(crate) alerts: Alerts,
     /// Who gets incidents besides.
@@ -92,24 +96,31 @@ pub(crate) struct Status {
     pub(crate) ready_within: Duration,
 }
 
-/// Where alerts go, and what they say besides their rows.
+/// Where alerts go, and what they say.
 #[derive(Clone, Debug)]
 pub(crate) struct Alerts {
     /// The topic; empty for a file.
     pub(crate) topic: String,
     /// Its number of partitions if it must be created.
     pub(crate) partitions: i32,
-    /// Who owns what, as written.
+    /// What they say besides their rows.
+    pub(crate) guidance: GuidanceTexts,
+}
+
+/// What alerts say besides their rows, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GuidanceTexts {
+    /// Who owns what.
     pub(crate) owners: Vec<String>,
-    /// Which runbook applies to what, as written.
+    /// Which runbook applies to what.
     pub(crate) runbooks: Vec<String>,
     /// The template of links; empty for none.
     pub(crate) link: String,
 }
 
-impl Alerts {
-    /// What alerts say besides their rows.
-    pub(crate) fn guidance(&self) -> Guidance {
+impl GuidanceTexts {
+    /// The rules that are written.
+    pub(crate) fn read(&self) -> Guidance {
         // NB: `check` has checked that each rule can be read.
         let rules = |texts: &[String]| texts.iter().filter_map(|text| GuidanceRule::parse(text)).collect();
         Guidance { owners: rules(&self.owners), runbooks: rules(&self.runbooks), link: self.link.clone() }
@@ -144,12 +155,11 @@ impl Default for Configuration {
                 metrics: String::new(),
             },
             status: Status { listen: "127.0.0.1:9464".to_owned(), ready_within: Duration::from_secs(60) },
+            log_level: LogLevel::Info,
             alerts: Alerts {
                 topic: alerts::DEFAULT_TOPIC.to_owned(),
                 partitions: 1,
-                owners: Vec::new(),
-                runbooks: Vec::new(),
-                link: String::new(),
+                guidance: GuidanceTexts::default(),
             },
             receivers: Vec::new(),
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fleetdiff_connectors::kafka::client::is_secret;
 use serde_json::{Map, Value as Json};
 
-use super::keys::{KEYS, Key};
+use super::keys::{Change, KEYS, Key};
 use super::receivers::{RECEIVER_KEYS, Receiver};
 use super::values::Configuration;
 
@@ -24,7 +24,8 @@ const CLIENT: &str = "
 
 const RECEIVERS: &str = "
 # Who gets incidents besides the topic or file of alerts: any number of tables [[receivers]], none by default. Their keys
-# have no flags and no variables. `fleetdiff test-receivers` sends each a test message.
+# have no flags and no variables. `fleetdiff test-receivers` sends each a test message. A running service takes a change of
+# every key but kind.
 #
 # [[receivers]]
 ";
@@ -90,6 +91,11 @@ impl Configuration {
             let value = toml_of(&(key.get)(self));
             comment(&mut text, key.meaning);
             comment(&mut text, &format!("Default: {}. --{}, {}", key.origin, key.flag, key.variable()));
+            match key.change {
+                Change::Running => comment(&mut text, "A running service takes a change."),
+                Change::Onward => comment(&mut text, "A running service takes a change, for rows from then on."),
+                Change::Rows | Change::Start => {}
+            }
             let _ = writeln!(text, "{} = {value}", key.name());
         }
         text.push_str(RECEIVERS);
@@ -115,12 +121,12 @@ impl Configuration {
 
     /// The settings that decide the rows of a fleet in a folder or in memory, as JSON.
     pub(crate) fn of_fleet_as_json(&self) -> String {
-        self.json(&["dataflow"])
+        self.json(&["dataflow", "limits"], &[Change::Rows, Change::Onward])
     }
 
-    /// The settings that decide the rows of a topic, as JSON.
+    /// The settings that decide the rows of a topic from beginning to end, as JSON.
     pub(crate) fn of_topic_as_json(&self) -> String {
-        self.json(&["dataflow", "kafka", "kafka.identity"])
+        self.json(&["dataflow", "limits", "kafka", "kafka.identity"], &[Change::Rows])
     }
 
     /// Every key as JSON, without secrets; of the client's properties and the receivers only the names.
@@ -137,8 +143,8 @@ impl Configuration {
 
     /// NB: only the settings that decide rows, since files with equal rows must be equal: a different broker address or
     /// number of workers must not change a file.
-    fn json(&self, sections: &[&str]) -> String {
-        Json::Object(self.of_keys(|key| key.decides_rows && sections.contains(&key.section()))).to_string()
+    fn json(&self, sections: &[&str], changes: &[Change]) -> String {
+        Json::Object(self.of_keys(|key| changes.contains(&key.change) && sections.contains(&key.section()))).to_string()
     }
 
     /// The values of some keys, by section.

@@ -18,7 +18,7 @@ fn profiles(fleet: &Path) -> Vec<Profile> {
         match fleet.poll().unwrap() {
             Polled::Record(record) => all.extend(record.parts.into_iter().map(Result::unwrap)),
             Polled::End => return all,
-            Polled::PartitionEnd(_) | Polled::Idle => {}
+            Polled::PartitionEnd(_) | Polled::Idle | Polled::PartitionAdded(_) | Polled::Lost(..) => {}
         }
     }
 }

@@ -112,7 +112,7 @@ fn what_makes_no_sense_is_usage() {
     for (args, part) in [
         (vec!["watch", "--config", "/no/such/file.toml"], "/no/such/file.toml: cannot be read"),
         (vec!["replay", "x", "--output", "y", "--base", "A"], "dataflow.head: must name a build"),
-        (vec!["publish", text(&recorded("rd-listpack")), "--format", "folded"], "cannot be written as folded"),
+        (vec!["publish", text(&recorded("rd-listpack")), "--format", "speedscope"], "cannot be written as speedscope"),
         (vec!["publish", text(&recorded("rd-listpack")), "--key", "node"], "invalid value 'node'"),
         (vec!["generate"], "nowhere to put the fleet"),
         (vec!["generate", "--output", "x", "--topic", "y"], "one place"),

@@ -93,8 +93,13 @@ fn same<T: PartialEq + Debug>(a: &[T], b: &[T], about: &str) {
 
 /// Reads a topic to its end with nothing of fleetdiff's in between.
 pub fn read_alerts(topic: &str) -> Vec<Value> {
+    read_alerts_at(brokers(), topic)
+}
+
+/// The same at other brokers.
+pub fn read_alerts_at(brokers: &str, topic: &str) -> Vec<Value> {
     let mut config = ClientConfig::new();
-    config.set("bootstrap.servers", brokers()).set("group.id", "anybody").set("enable.partition.eof", "true");
+    config.set("bootstrap.servers", brokers).set("group.id", "anybody").set("enable.partition.eof", "true");
     let consumer: BaseConsumer = config.create().unwrap();
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(topic, 0, Offset::Beginning).unwrap();

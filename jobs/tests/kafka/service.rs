@@ -54,7 +54,7 @@ pub fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a 
     [&own[..], &settings, more].concat()
 }
 
-fn files_of(output: &Path, table: &str) -> usize {
+pub fn files_of(output: &Path, table: &str) -> usize {
     fn count(folder: &Path) -> usize {
         let Ok(entries) = fs::read_dir(folder) else { return 0 };
         entries.map(|entry| entry.unwrap().path()).map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
@@ -62,17 +62,17 @@ fn files_of(output: &Path, table: &str) -> usize {
     count(&output.join(table))
 }
 
-fn decisions(output: &Path) -> Vec<Value> {
+pub fn decisions(output: &Path) -> Vec<Value> {
     let text = fs::read_to_string(output.join("decisions.jsonl")).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn has_decided(output: &Path, decision: &str, partition: i32) -> bool {
+pub fn has_decided(output: &Path, decision: &str, partition: i32) -> bool {
     decisions(output).iter().any(|made| made["decision"] == decision && made["partition"] == partition)
 }
 
 /// All rows, in a new folder with these decisions.
-fn run_anew(topic: &str, folder: &Path, known: Option<&Path>, workers: &str) -> Results {
+pub fn run_anew(topic: &str, folder: &Path, known: Option<&Path>, workers: &str) -> Results {
     fs::create_dir_all(folder).unwrap();
     if let Some(known) = known {
         fs::copy(known.join("decisions.jsonl"), folder.join("decisions.jsonl")).unwrap();

@@ -21,31 +21,25 @@ use crate::service::{generate, stop, wait_for};
 const WITHIN: Duration = Duration::from_secs(15);
 
 /// A service with its log and its metrics in a file.
-struct Watched {
-    folder: tempfile::TempDir,
-    service: Child,
+pub struct Watched {
+    pub folder: tempfile::TempDir,
+    pub service: Child,
     port: u16,
 }
 
 impl Watched {
-    fn start(brokers: &str, topic: &str, format: &str, more: &[&str]) -> Self {
+    pub fn start(brokers: &str, topic: &str, format: &str, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (output, metrics) = (folder.path().join("out"), folder.path().join("metrics.prom"));
         let own = ["watch", "--brokers", brokers, "--topic", topic, "--format", format, "--output", text(&output)];
         let settings = ["--alerts-topic", "", "--flush", "60s", "--metrics", text(&metrics), "--log-format", "json"];
         let log = folder.path().join("log");
         let service = start(&[&own[..], &settings, more].concat(), &log);
-        let mut port = None;
-        wait_for("serving", &log, || {
-            let said = fs::read_to_string(&log).unwrap();
-            let after = said.split("status at http://127.0.0.1:").nth(1);
-            port = after.and_then(|rest| rest.split('/').next()).and_then(|port| port.parse().ok());
-            port.is_some()
-        });
-        Self { folder, service, port: port.unwrap() }
+        let port = port_of(&log);
+        Self { folder, service, port }
     }
 
-    fn log(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
@@ -53,50 +47,97 @@ impl Watched {
         fs::read_to_string(self.folder.path().join("metrics.prom")).unwrap_or_default()
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub fn get(&self, path: &str) -> (u16, String) {
         get(self.port, path)
     }
 
-    fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         let (code, body) = self.get("/status");
         assert_eq!(code, 200, "{body}");
         serde_json::from_str(&body).unwrap()
     }
 
     /// Log, status, both metrics and readiness agree, in time.
-    fn says(&self, condition: &str, words: &str) -> Value {
+    pub fn says(&self, condition: &str, words: &str) -> Value {
         let (begun, mut status) = (Instant::now(), Value::Null);
         let metric = format!("fleetdiff_condition{{condition=\"{condition}\"}} 1");
         loop {
-            status = if status["condition"] == condition { status } else { self.status() };
+            status = if is_with(&status, condition, "reason", words) { status } else { self.status() };
             let logged = self.log().lines().any(|line| is_said(line, condition, words));
-            if status["condition"] == condition && logged && self.metrics_file().contains(&metric) {
+            if is_with(&status, condition, "reason", words) && logged && self.metrics_file().contains(&metric) {
                 break;
             }
             assert!(begun.elapsed() < WITHIN, "{condition} is not said: {status:#}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(100));
         }
-        assert!(status["reason"].as_str().unwrap().contains(words), "{status:#}");
+        println!("{condition}: said after {:.1} s", begun.elapsed().as_secs_f64());
         assert!(self.get("/metrics").1.contains(&metric));
         assert_eq!(self.get("/healthz").0, 200, "the process works");
         status
     }
 
-    fn stop(self) {
-        assert_eq!(stop(self.service, "TERM"), Some(0));
+    /// The status, once every record that is there was read. It may name a reason before that.
+    fn status_once_read(&self) -> Value {
+        let mut status = Value::Null;
+        wait_for("reading all", &self.folder.path().join("log"), || {
+            status = self.status();
+            is_read(&status)
+        });
+        status
     }
+
+    /// Something else holds in time: what log, status and metrics name.
+    pub fn names(&self, what: &str, holds: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < WITHIN, "{what} is not said: {:#}\n{}", self.status(), self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        println!("{what}: said after {:.1} s", begun.elapsed().as_secs_f64());
+    }
+
+    pub fn stop(self) {
+        self.stop_and_keep();
+    }
+
+    /// Stops it, and gives the folder of its output and log.
+    pub fn stop_and_keep(self) -> tempfile::TempDir {
+        assert_eq!(stop(self.service, "TERM"), Some(0));
+        self.folder
+    }
+}
+
+/// The port of a service, once it serves.
+pub fn port_of(log: &Path) -> u16 {
+    let mut port = None;
+    wait_for("serving", log, || {
+        let said = fs::read_to_string(log).unwrap();
+        let after = said.split("status at http://127.0.0.1:").nth(1);
+        port = after.and_then(|rest| rest.split('/').next()).and_then(|port| port.parse().ok());
+        port.is_some()
+    });
+    port.unwrap()
 }
 
 /// Whether a line of the log is an object of a warning with this condition and these words.
 fn is_said(line: &str, condition: &str, words: &str) -> bool {
     let event: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("one object a line: {line}"));
-    event["level"] == "WARN"
-        && event["condition"] == condition
-        && event["message"].as_str().is_some_and(|message| message.contains(words))
+    event["level"] == "WARN" && is_with(&event, condition, "message", words)
+}
+
+/// Whether an object has this condition, and these words in a member of it.
+fn is_with(object: &Value, condition: &str, member: &str, words: &str) -> bool {
+    object["condition"] == condition && object[member].as_str().is_some_and(|text| text.contains(words))
+}
+
+/// Whether a status has partitions, and nothing of them is still to be read.
+pub fn is_read(status: &Value) -> bool {
+    let partitions = status["partitions"].as_array().unwrap();
+    !partitions.is_empty() && partitions.iter().all(|partition| partition["lag_records"] == 0)
 }
 
 /// Status and body of an answer.
-fn get(port: u16, path: &str) -> (u16, String) {
+pub fn get(port: u16, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = Vec::new();
@@ -108,7 +149,7 @@ fn get(port: u16, path: &str) -> (u16, String) {
 }
 
 /// The process of a broker of this test, found by the port in its configuration.
-fn process_of(broker: &Broker) -> u32 {
+pub fn process_of(broker: &Broker) -> u32 {
     let port = format!("127.0.0.1:{}", broker.address().rsplit(':').next().unwrap());
     let processes =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -123,7 +164,7 @@ fn process_of(broker: &Broker) -> u32 {
     *process
 }
 
-fn signal(process: u32, signal: &str) {
+pub fn signal(process: u32, signal: &str) {
     assert!(Command::new("kill").args(["-s", signal, &process.to_string()]).status().unwrap().success());
 }
 
@@ -144,9 +185,7 @@ fn records_of_another_format_are_said_and_written_although_nothing_good_comes() 
     let service = Watched::start(brokers(), "wrong-format", "pprof", &["--idle-after", "2s"]);
     service.says("all_refused", "records were refused");
     let log = service.folder.path().join("log");
-    let is_read = |partition: &Value| partition["lag_records"] == 0;
-    wait_for("reading all", &log, || service.status()["partitions"].as_array().unwrap().iter().all(is_read));
-    let status = service.status();
+    let status = service.status_once_read();
     let refused: i64 = status["rejected"].as_object().unwrap().values().map(|count| count.as_i64().unwrap()).sum();
     let records: i64 =
         status["partitions"].as_array().unwrap().iter().map(|each| each["records"].as_i64().unwrap()).sum();
@@ -165,9 +204,9 @@ fn records_of_another_format_are_said_and_written_although_nothing_good_comes() 
 fn a_partition_that_event_time_waits_for_is_named() {
     generate("holds-frontier", "2m", "2");
     let service = Watched::start(brokers(), "holds-frontier", "delta", &["--idle-after", "0s"]);
-    let status = service.says("partition_silent", "partition 2 of holds-frontier, which has given no record");
+    service.says("partition_silent", "partition 2 of holds-frontier, which has given no record");
+    let status = service.status_once_read();
     assert_eq!(status["frontier"]["partition"], 2, "{status:#}");
-    assert_eq!(status["partitions"][0]["lag_records"], 0, "{status:#}");
     assert_eq!(service.get("/readyz").0, 200, "everything there is was read");
     assert_eq!(service.get("/nowhere").0, 404);
     assert_checked(&service.get("/metrics").1);
@@ -228,7 +267,7 @@ fn a_broker_that_hangs_is_said_with_since_when_and_forgotten_once_it_answers() {
     succeed(&[&to_topic[..], &["--duration", "1m", "--pods", "2:3", "--partitions", "1"]].concat());
     let service = Watched::start(broker.address(), "hangs", "delta", &[]);
     let log = service.folder.path().join("log");
-    wait_for("reading all", &log, || service.status()["partitions"][0]["lag_records"] == 0);
+    service.status_once_read();
     let process = process_of(&broker);
     signal(process, "STOP");
     let status = service.says("broker_unreachable", "no broker has answered for topic hangs since");

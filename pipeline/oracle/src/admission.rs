@@ -15,6 +15,7 @@ use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 use self::walk::Walk;
 use super::clocks::{Believed, Clocks};
 use super::idle::IdleEntries;
+use super::limits::Over;
 use super::snapshots::{Found, Snapshots};
 
 /// A pod that is silent for so long is seen for the first time again.
@@ -32,6 +33,8 @@ pub(super) struct Counted {
     pub own: Hop,
     /// When its process started, if known.
     pub started: Nanos,
+    /// What of it exceeds the limits of its service.
+    pub over: Over,
 }
 
 /// Operations that became known at a hop.
@@ -43,6 +46,8 @@ pub(super) struct Served {
     /// Hop under which they are counted.
     pub own: Hop,
     pub count: u64,
+    /// What of it exceeds the limits of its service.
+    pub over: Over,
 }
 
 /// Everything that results from the records.
@@ -263,7 +268,13 @@ fn by_pod(
         }
         let profile = idle.without_idle(&profile);
         count(row, new, samples(profile.total()), one.late);
-        admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
+        admitted.counted.push(Counted {
+            profile,
+            applied: one.at,
+            own: one.own,
+            started: start,
+            over: Over::default(),
+        });
         admitted.served.extend(served(config, one, &mut requests));
     }
 }
@@ -309,7 +320,7 @@ fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, 
         values.iter().filter(|(hop, _)| hop.plus(window) > one.at).map(|(_, value)| *value).max().unwrap_or(0);
     values.push((one.at, requests.count));
     let more = requests.count.checked_sub(largest).filter(|more| *more > 0)?;
-    Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more })
+    Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more, over: Over::default() })
 }
 
 /// Samples of one cohort: their number, and self and total by function.

@@ -59,6 +59,8 @@ pub struct Agreement {
     pub rejected: usize,
     /// Rows of `clocks`.
     pub clocks: usize,
+    /// Rows of `limits`.
+    pub limits: usize,
 }
 
 /// Compares `got` with `expected`, row by row and column by column, in any order of the rows.
@@ -83,6 +85,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     differences.table(&expected.clocks, &got.clocks);
+    differences.table(&expected.limits, &got.limits);
     if differences.count > 0 {
         return Err(format!("{} differences, the first:\n{}", differences.count, differences.reported.join("\n")));
     }
@@ -103,6 +106,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         ledger: expected.ledger.len(),
         rejected: expected.rejected.len(),
         clocks: expected.clocks.len(),
+        limits: expected.limits.len(),
     })
 }
 

@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
-use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
+use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, MERGED, PodId, Region, stable_hash};
 use fleetdiff_schemas::number::{float, wide_float};
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::profile::{OVERFLOW, ProfileType};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
-use super::admission::{Counted, Served, folded};
+use super::admission::{Counted, FoldedCohort, Served, folded};
 use super::loads::Differences;
-use super::timeline::{History, Open, Timeline, archived};
+use super::timeline::{History, Open, Timeline};
 
 mod ages;
 mod loads;
@@ -77,6 +77,7 @@ pub(super) struct Archive {
     pub paths: Vec<Vec<usize>>,
     stacks: Vec<(Origin, Vec<(usize, u64)>)>,
     memory: Vec<memory::OfMemory>,
+    timeline: Timeline,
 }
 
 /// Requests that became known of one pod.
@@ -163,9 +164,11 @@ pub(super) struct BucketCounts {
 impl Archive {
     pub fn new(config: &Config, timeline: &Timeline, counted: &[&Counted], served: &[&Served]) -> Self {
         let folded: Vec<_> = counted.iter().map(|one| folded(&one.profile)).collect();
+        let overflow: Arc<str> = OVERFLOW.into();
         let names: BTreeSet<(u64, Arc<str>)> = folded
             .iter()
             .flat_map(|cohorts| cohorts.values().flat_map(|(_, functions)| functions.keys()))
+            .chain(std::iter::once(&overflow))
             .map(|name| (stable_hash(name.as_bytes()), Arc::clone(name)))
             .collect();
         let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
@@ -177,30 +180,33 @@ impl Archive {
             let id = &one.profile.identity;
             let next = pods.len();
             let pod = *pods.entry(id.pod.clone()).or_insert(next);
-            let mut cells: BTreeMap<CellKey, Sampled> = BTreeMap::new();
+            let mut cells: BTreeMap<CellKey, (Origin, FoldedCohort)> = BTreeMap::new();
             for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
                 let origin = Origin::new(config, timeline, one, cohort);
-                let sampled = cells.entry(origin.cell.clone()).or_insert_with(|| Sampled {
-                    origin,
-                    pod,
-                    started: one.started,
-                    bucket: id.bucket().0,
-                    samples: 0,
-                    functions: BTreeMap::new(),
-                });
-                sampled.samples += total;
+                let cell = cell_of(config, id, cohort);
+                let (_, (samples, sums)) = cells.entry(cell).or_insert_with(|| (origin, FoldedCohort::default()));
+                *samples += total;
                 for (name, counts) in functions {
-                    let Some(number) = numbers.get(name) else { continue };
-                    let sums = sampled.functions.entry(*number).or_default();
+                    let sums = sums.entry(Arc::clone(name)).or_default();
                     sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 }
             }
-            samples.extend(cells.into_values());
+            samples.extend(cells.into_values().map(|(origin, (samples, functions))| {
+                let functions = one.over.functions(functions, [samples; 2]).into_iter();
+                let functions = functions.filter_map(|(name, counts)| Some((*numbers.get(&name)?, counts))).collect();
+                Sampled { origin, pod, started: one.started, bucket: id.bucket().0, samples, functions }
+            }));
         }
         let requests = served.iter().map(|one| {
             let (id, as_counted) = (
                 &one.profile.identity,
-                Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) },
+                Counted {
+                    profile: Arc::clone(&one.profile),
+                    applied: one.applied,
+                    own: one.own,
+                    started: Nanos(0),
+                    over: one.over.clone(),
+                },
             );
             Requests {
                 origin: Origin::new(config, timeline, &as_counted, &id.cohort),
@@ -215,7 +221,7 @@ impl Archive {
         numbered.sort_by_key(|(_, number)| *number);
         let memory = memory::of_memory(config, timeline, counted);
         let pods = numbered.into_iter().map(|(pod, _)| pod).collect();
-        Self { names, pods, samples, requests, paths, stacks, memory }
+        Self { names, pods, samples, requests, paths, stacks, memory, timeline: timeline.clone() }
     }
 
     /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
@@ -292,11 +298,11 @@ impl Archive {
         history: &History,
         hop: Hop,
     ) -> BTreeMap<(ProfileType, CellKey), HistoryCell> {
-        let since = archived(config, hop);
         let arm_of = |origin: &Origin| match &origin.build {
             _ if origin.applied > hop => None,
             build if *build == history.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
             build if history.base.contains(build) => {
+                let since = self.timeline.archived_of(config, build, hop);
                 let left =
                     origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
                 (left && (origin.age > 0 || is_archived(config, origin.own))).then_some(BASE)
@@ -332,6 +338,17 @@ impl Archive {
     }
 }
 
+/// The cell of a pod's samples of a cohort.
+pub(super) fn cell_of(config: &Config, id: &Identity, cohort: &Cohort) -> CellKey {
+    let (region, cohort) = match config.cell_by {
+        CellBy::RegionCohort => (id.region.clone(), cohort.clone()),
+        CellBy::Cohort => (Region::from(MERGED), cohort.clone()),
+        CellBy::Region => (id.region.clone(), Cohort::from(MERGED)),
+        CellBy::All => (Region::from(MERGED), Cohort::from(MERGED)),
+    };
+    CellKey { region, cohort }
+}
+
 /// The class of an age, where a process is old after `young`; both in nanoseconds.
 fn age(age: i64, young: i64) -> u8 {
     match age {
@@ -359,18 +376,12 @@ fn settle(cell: &mut Cell) {
 impl Origin {
     fn new(config: &Config, timeline: &Timeline, one: &Counted, cohort: &Cohort) -> Self {
         let id = &one.profile.identity;
-        let (region, cohort) = match config.cell_by {
-            CellBy::RegionCohort => (id.region.clone(), cohort.clone()),
-            CellBy::Cohort => (Region::from(MERGED), cohort.clone()),
-            CellBy::Region => (id.region.clone(), Cohort::from(MERGED)),
-            CellBy::All => (Region::from(MERGED), Cohort::from(MERGED)),
-        };
         Self {
             applied: one.applied,
             own: one.own,
             block: timeline.block_of(one.own),
             profile_type: one.profile.profile_type,
-            cell: CellKey { region, cohort },
+            cell: one.over.cell(&cell_of(config, id, cohort)),
             hardware: id.hardware.clone(),
             age: id.process_start.map_or(0, |start| age(config.clock().start_of(one.own).0 - start.0, config.young.0)),
             build: id.build.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, is_of_several};
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Support;
@@ -183,7 +183,7 @@ fn counted(config: &Config, archive: &Archive, used: &[&Stratum], kind: CountKin
         }
     }
     let frequent = |(function, count): (&usize, &[u64; 2])| {
-        (count[HEAD] + count[BASE] >= config.min_count && &*archive.names[*function] != UNSYMBOLISED)
+        (count[HEAD] + count[BASE] >= config.min_count && !is_of_several(&archive.names[*function]))
             .then_some(*function)
     };
     let functions: Vec<usize> = counts.iter().filter_map(frequent).collect();

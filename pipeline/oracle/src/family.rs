@@ -206,7 +206,7 @@ impl Flag {
         is_other || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 
-    /// A change of it as the table has it.
+    /// A change of it as the table has it: the row as last tested, in a window that ends with the hop.
     pub fn change(
         &self,
         config: &Config,
@@ -218,7 +218,7 @@ impl Flag {
         let raised_at: Nanos = config.clock().end_of(self.raised);
         FlagRow {
             flag_id: flag_id(&row, self.raised),
-            row,
+            row: CellRow { window_end_at: config.clock().end_of(sequence), ..row },
             state,
             raised_at,
             sequence,

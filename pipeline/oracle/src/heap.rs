@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::number::table_count;
-use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Hop;
@@ -129,7 +129,7 @@ fn of_cell(
     let mut rows = vec![all.clone()];
     let names: BTreeSet<Arc<str>> = types.iter().flatten().flat_map(Pods::names).collect();
     for &kind in &config.count_kinds {
-        for name in names.iter().filter(|name| &***name != UNSYMBOLISED) {
+        for name in names.iter().filter(|name| !is_of_several(name)) {
             let blank = HeapRow { function: Arc::clone(name), count_kind: kind, ..blank.clone() };
             let mut found = row(&types, Some((name, column(kind))), blank);
             if found.alloc.change.is_none() && found.live.change.is_none() {

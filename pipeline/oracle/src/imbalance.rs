@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Hardware, stable_hash};
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::{ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{ProfileType, is_of_several};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
@@ -131,7 +131,7 @@ fn hidden_in(archive: &Archive, cell: &Cell) -> Vec<String> {
     });
     let own = |pod: &PodCounts, f: usize| pod.functions.get(f).map_or(0, |[own, _]| *own);
     let has_samples = |f: &usize| looked_at.iter().flatten().any(|pod| own(pod, *f) > 0);
-    let tested = |f: &usize| *archive.names[*f] != *UNSYMBOLISED;
+    let tested = |f: &usize| !is_of_several(&archive.names[*f]);
     let functions: Vec<usize> = (0..archive.names.len()).filter(tested).filter(has_samples).collect();
     let pod = |pod: &&PodCounts| (float(pod.samples), functions.iter().map(|f| float(own(pod, *f))).collect());
     let [head, base] = looked_at.map(|pods| pods.iter().map(pod).collect::<Vec<Pod>>());

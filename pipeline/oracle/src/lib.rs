@@ -29,6 +29,7 @@ mod history;
 mod holding;
 mod idle;
 mod imbalance;
+mod limits;
 mod live;
 mod loads;
 mod pods;
@@ -49,9 +50,9 @@ pub use self::agreement::{Agreement, compare};
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::config::{Config, LimitsByHop};
 use fleetdiff_schemas::identity::Service;
-use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::profile::{Decoded, Profile};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Hop;
 
@@ -68,6 +69,11 @@ use self::timeline::{Moment, Open, walk};
 ///
 /// The order of the partitions does not matter. `sentence` is left empty.
 pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
+    batch_with_limits(config, &LimitsByHop::new(config.limits), partitions)
+}
+
+/// [`batch`] with limits that change.
+pub fn batch_with_limits(config: &Config, limits: &LimitsByHop, partitions: &[Vec<Decoded>]) -> Tables {
     let mut admitted = admit(config, partitions);
     let mut tables = Tables {
         ledger: std::mem::take(&mut admitted.ledger),
@@ -77,17 +83,36 @@ pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     };
     let services: BTreeSet<&Service> = admitted.counted.iter().map(|one| &one.profile.identity.service).collect();
     for service in services {
-        for_service(config, &admitted, service, admitted.last.unwrap_or_default(), &mut tables);
+        let within = within_limits((config, limits), &admitted, service, &mut tables);
+        for_service(config, within, service, admitted.last.unwrap_or_default(), &mut tables);
     }
     tables.sort();
     tables
 }
 
+/// What was counted of a service, within its limits.
+fn within_limits(
+    limits: (&Config, &LimitsByHop),
+    admitted: &Admitted,
+    service: &Service,
+    tables: &mut Tables,
+) -> (Vec<Counted>, Vec<Served>) {
+    let of_service = |profile: &Profile| profile.identity.service == *service;
+    let mut counted: Vec<Counted> = admitted.counted.iter().filter(|one| of_service(&one.profile)).cloned().collect();
+    let mut served: Vec<Served> = admitted.served.iter().filter(|one| of_service(&one.profile)).cloned().collect();
+    tables.limits.extend(limits::keep_within(limits, service, &mut counted, &mut served));
+    (counted, served)
+}
+
 /// Rows of one service, hop by hop.
-fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Hop, tables: &mut Tables) {
-    let counted: Vec<&Counted> =
-        admitted.counted.iter().filter(|one| one.profile.identity.service == *service).collect();
-    let served: Vec<&Served> = admitted.served.iter().filter(|one| one.profile.identity.service == *service).collect();
+fn for_service(
+    config: &Config,
+    (counted, served): (Vec<Counted>, Vec<Served>),
+    service: &Service,
+    last: Hop,
+    tables: &mut Tables,
+) {
+    let (counted, served): (Vec<&Counted>, Vec<&Served>) = (counted.iter().collect(), served.iter().collect());
     let timeline = walk(config, &counted, last);
     let archive = Archive::new(config, &timeline, &counted, &served);
     let mut families: Vec<(Open, Live)> = Vec::new();

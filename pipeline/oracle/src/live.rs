@@ -29,7 +29,7 @@ impl Live {
     /// The comparison closed: every flag is cleared, with its row as it was last tested.
     pub fn close(&self, config: &Config, hop: Hop) -> Vec<FlagRow> {
         let closed = |selected: &Selected| {
-            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected.row(config) };
+            let row = selected.row(config);
             Some(selected.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
         };
         self.selected.values().filter_map(closed).collect()

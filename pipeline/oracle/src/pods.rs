@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, is_of_several};
 use fleetdiff_schemas::verdict::{Support, Verdict};
 
 use super::arms::{column, kept_or_all};
@@ -60,9 +60,10 @@ impl<'a> ByPod<'a> {
         if evidence.support != Support::Firm {
             return;
         }
-        let untested = self.archive.names.iter().position(|name| **name == *UNSYMBOLISED);
+        let names = self.archive.names.iter().enumerate();
+        let untested: Vec<usize> = names.filter(|(_, name)| is_of_several(name)).map(|(number, _)| number).collect();
         let [head, base] = [HEAD, BASE].map(|arm| self.samples(arm, about.kind));
-        let found = outlying_pods(&head, &base, untested);
+        let found = outlying_pods(&head, &base, &untested);
         for line in lines {
             let Some(function) = line.function else { continue };
             let Some(found) = found.get(function).and_then(Option::as_ref) else { continue };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 
@@ -19,7 +19,7 @@ pub(super) fn rates(archive: &Archive, cells: &[&Cell], evidence: &Evidence) -> 
     let used = kept_of(cells);
     let of_kind = |(kind, found): (&CountKind, &KindEvidence)| {
         let functions: Vec<usize> =
-            found.counts.keys().copied().filter(|function| *archive.names[*function] != *UNSYMBOLISED).collect();
+            found.counts.keys().copied().filter(|function| !is_of_several(&archive.names[*function])).collect();
         let counts = |bucket: &BucketCounts| {
             functions.iter().map(|function| float(bucket.functions[*function][column(*kind)])).collect()
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, signed_float, table_count};
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, OVERFLOW, is_of_several};
 use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval, RARE};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
@@ -411,7 +411,7 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
     let (g, of_g) = g_of(&head, &base);
     let whole = is_whole(&head, &base);
     let verdict = match () {
-        () if evidence.samples[BASE] == 0 || evidence.strata == 0 || function == UNSYMBOLISED => Verdict::NotComparable,
+        () if evidence.samples[BASE] == 0 || evidence.strata == 0 || is_of_several(function) => Verdict::NotComparable,
         () if whole || evidence.support == Support::Untestable => Verdict::Untestable,
         () => Verdict::Inconclusive,
     };
@@ -445,6 +445,7 @@ pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     Some(match row.verdict {
         Verdict::NotComparable if row.base.total == 0 => RowReason::NoBase,
         Verdict::NotComparable if row.strata == 0 => RowReason::NoCommonStratum,
+        Verdict::NotComparable if row.function == OVERFLOW => RowReason::Overflow,
         Verdict::NotComparable => RowReason::Unsymbolised,
         Verdict::Untestable if is_whole(&row.head, &row.base) => RowReason::WholeProfile,
         Verdict::Untestable => RowReason::FewPods,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, PodId, Service};
 use fleetdiff_schemas::number::{float, length_float, table_count};
-use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, AtLoad, Interval, RARE, ScalingBasis, ScalingRow};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, Nanos};
@@ -253,7 +253,7 @@ impl Measured {
                 ..self.described(function, blank)
             }
         };
-        self.functions.iter().filter(|function| *function.name != *UNSYMBOLISED).map(row).collect()
+        self.functions.iter().filter(|function| !is_of_several(&function.name)).map(row).collect()
     }
 
     fn described(&self, function: &Function, blank: &ScalingRow) -> ScalingRow {

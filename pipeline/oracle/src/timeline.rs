@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::{Comparing, Config, Method};
 use fleetdiff_schemas::identity::{Build, PodId};
+use fleetdiff_schemas::profile::OVERFLOW;
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 use super::admission::Counted;
@@ -70,9 +71,45 @@ pub(super) struct Timeline {
     pub blocks: Vec<Hop>,
     /// One entry per hop, from the first counted profile to the last hop of the run.
     pub moments: Vec<Moment>,
+    /// Hops at which what was kept of a build was dropped, ascending.
+    pub forgotten: BTreeMap<Build, Vec<Hop>>,
+    /// For how many hops each build was not needed.
+    absent: BTreeMap<Build, u64>,
 }
 
 impl Timeline {
+    /// The first hop of which anything may be kept of a build at the close of `hop`; `None` if there is no archive.
+    pub fn archived_of(&self, config: &Config, build: &Build, hop: Hop) -> Option<Hop> {
+        let since = archived(config, hop)?;
+        let forgotten = self.forgotten.get(build).and_then(|hops| hops.iter().rev().find(|at| **at <= hop));
+        Some(forgotten.map_or(since, |at| since.max(*at)))
+    }
+
+    /// Drops what is kept of builds that were neither in the window nor in a comparison at this and at as many hops before as the
+    /// retention has, of the hops at which any build was in the window.
+    fn forget(&mut self, config: &Config, presence: &Presence, hop: Hop, (open, history): (&[Open], &[History])) {
+        if presence.pods.keys().all(|build| presence.in_window(build, hop) == 0) {
+            return;
+        }
+        let compared: BTreeSet<&Build> = open
+            .iter()
+            .flat_map(|one| one.base.iter().chain([&one.head]))
+            .chain(history.iter().flat_map(|one| one.base.iter().chain([&one.head])))
+            .collect();
+        for build in presence.pods.keys() {
+            let was_there = presence.pods[build].values().flatten().any(|at| *at <= hop);
+            let absent = self.absent.entry(build.clone()).or_default();
+            if !was_there || presence.in_window(build, hop) > 0 || compared.contains(build) {
+                *absent = 0;
+            } else {
+                *absent += 1;
+            }
+            if *absent == config.retention_hops() {
+                self.forgotten.entry(build.clone()).or_default().push(hop);
+            }
+        }
+    }
+
     /// The block that holds a hop, by its first hop.
     pub fn block_of(&self, own: Hop) -> Hop {
         let holding = self.blocks.iter().rev().find(|start| **start <= own);
@@ -123,6 +160,7 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> Timeline
                 && !compared
                 && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
         });
+        timeline.forget(config, &presence, hop, (&open[..], &history[..]));
         let due = falls(config, config.report_every, hop, last);
         let report = due && !(open.is_empty() && history.is_empty());
         timeline.moments.push(Moment {
@@ -317,6 +355,10 @@ impl Registry {
     fn meet(&mut self, presence: &Presence, hop: Hop) {
         let begun = presence.start_of_service(hop);
         for ((build, _), start) in presence.starts.iter().filter(|((_, at), _)| *at == hop) {
+            // What exceeds the limits of the service is compared with nothing.
+            if build.as_str() == OVERFLOW {
+                continue;
+            }
             let known = self.places.contains_key(build);
             if known && hop > presence.first && presence.in_window(build, hop.minus(1)) > 0 {
                 continue;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::number::{float, length_float, table_count};
-use fleetdiff_schemas::profile::{AT_THREAD, CountKind, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{AT_THREAD, CountKind, ProfileType, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, LevelFace, WaitingRow};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Hop;
@@ -121,7 +121,7 @@ fn of_legs(config: &Config, legs: &[&Pods<'_>], loads: Option<Loads>, blank: &Wa
     let names: BTreeSet<Arc<str>> = legs.iter().flat_map(|pods| pods.names()).collect();
     let mut functions: BTreeMap<(Option<&str>, &str), BTreeSet<Arc<str>>> = BTreeMap::new();
     let mut threads: BTreeMap<&str, BTreeSet<Arc<str>>> = BTreeMap::new();
-    for name in names.iter().filter(|name| &***name != UNSYMBOLISED) {
+    for name in names.iter().filter(|name| !is_of_several(name)) {
         let (function, thread) = split(name);
         let thread = thread.filter(|_| legs.len() == 1);
         functions.entry((thread, function)).or_default().insert(Arc::clone(name));

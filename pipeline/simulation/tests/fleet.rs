@@ -151,8 +151,8 @@ fn read_to_end(source: &mut impl Source) -> (Vec<Decoded>, BTreeSet<i32>) {
         match source.poll().unwrap() {
             Polled::Record(record) => records.push(*record),
             Polled::PartitionEnd(partition) => assert!(ended.insert(partition), "{partition} ends once"),
-            Polled::Idle => panic!("nothing is paused"),
             Polled::End => return (records, ended),
+            other => panic!("nothing is paused, added or lost: {other:?}"),
         }
     }
 }

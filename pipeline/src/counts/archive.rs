@@ -214,6 +214,23 @@ impl Archive {
         ages.into_iter().map(|((minutes, hardware), slots)| YoungHistory { minutes, hardware, slots }).collect()
     }
 
+    /// Drops all that is kept of these builds.
+    pub(super) fn forget_builds(&mut self, builds: &[Build]) {
+        self.generations.values_mut().for_each(|places| places.retain(|place, _| !builds.contains(&place.build)));
+        self.generations.retain(|_, places| !places.is_empty());
+    }
+
+    /// Marks the places of functions that are kept.
+    pub(super) fn mark_used(&self, used: &mut [bool], functions: &CellFunctions) {
+        let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());
+        kept.for_each(|kept| kept.for_each_count(functions, |place, _| used[place] = true));
+    }
+
+    /// Whether nothing is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.generations.is_empty()
+    }
+
     /// Bytes of counts.
     pub fn size(&self) -> usize {
         let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());

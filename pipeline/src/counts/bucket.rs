@@ -155,6 +155,11 @@ impl BucketState {
         of_kind(&self.pairs, kind)
     }
 
+    /// Marks the places of functions that have samples.
+    pub(super) fn mark_used(&self, used: &mut [bool]) {
+        self.columns.iter().chain(&self.pairs).for_each(|plane| plane.mark_used(used));
+    }
+
     /// Bytes of its columns.
     pub fn size(&self) -> usize {
         self.columns.iter().chain(&self.pairs).map(Plane::size).sum()

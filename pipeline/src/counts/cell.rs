@@ -229,6 +229,36 @@ impl CellCounts {
         });
     }
 
+    /// Drops what is kept of builds after it has left the window.
+    pub fn forget_builds(&mut self, builds: &[Build]) {
+        if !builds.is_empty() {
+            self.archive.forget_builds(builds);
+        }
+    }
+
+    /// Forgets functions that nothing is known of any more, except those that `is_held` names by the cell's numbers, and marks those
+    /// that stay in the table of the process.
+    pub fn forget_functions(&mut self, is_held: impl Fn(usize) -> bool, table: &FunctionTable) {
+        let mut used = vec![false; self.functions.len()];
+        self.strata.values().flat_map(|stratum| stratum.added.values()).for_each(|state| state.mark_used(&mut used));
+        // What is in the window may be a value without a count.
+        for (_, addition) in self.ring.values().flatten() {
+            let values = decode(&addition.values).filter_map(|entry| self.functions.place(entry.function));
+            values.for_each(|place| used[place] = true);
+        }
+        self.archive.mark_used(&mut used, &self.functions);
+        self.load.mark_used(&mut used);
+        let numbers: Vec<usize> = (0..used.len()).map(|place| self.functions.number(place)).collect();
+        self.functions.forget_unused(|place| used[place] || is_held(numbers[place]));
+        table.hold(self.functions.ids());
+        table.hold_paths(self.calls.paths());
+    }
+
+    /// Whether nothing is counted or kept.
+    pub fn is_empty(&self) -> bool {
+        self.strata.is_empty() && self.ring.is_empty() && self.archive.is_empty()
+    }
+
     /// The strata of a scope in ascending order; an epoch begins at `since`.
     pub fn strata(&self, scope: Scope, since: Hop) -> impl Iterator<Item = (&StratumKey, StratumCounts<'_>)> {
         let held = self.strata.iter().filter(move |(key, _)| scope == Scope::Window || key.block >= since);

@@ -130,6 +130,12 @@ impl LoadCounts {
         unknown.into_iter().for_each(|minute| self.sum(minute, ring, functions));
     }
 
+    /// Marks the places of functions that are in a minute.
+    pub(super) fn mark_used(&self, used: &mut [bool]) {
+        let served = self.minutes.values().flat_map(BTreeMap::values);
+        served.flat_map(Served::counts).for_each(|(place, _)| used[place] = true);
+    }
+
     /// Bytes of the counts.
     pub fn size(&self) -> usize {
         self.minutes.values().flat_map(BTreeMap::values).map(Served::size).sum()

@@ -14,6 +14,8 @@ use foldhash::fast::FixedState;
 
 use super::encoding::{Entry, pull, push};
 use super::ids::{EMPTY, FunctionId, PathId};
+use super::numbered::Numbered;
+use super::rounds::Mark;
 
 /// The call paths that this process has met, shared by its workers.
 #[derive(Debug, Default)]
@@ -21,31 +23,30 @@ pub struct PathTable {
     paths: RwLock<Paths>,
 }
 
-#[derive(Debug)]
-struct Paths {
-    ids: HashMap<(PathId, FunctionId), PathId, FixedState>,
-    nodes: Vec<Node>,
-}
-
-/// The caller and the called function.
+/// A path without its last function, and that function.
 type Node = (PathId, FunctionId);
+
+/// Paths by number.
+#[derive(Debug)]
+struct Paths(Numbered<Node, Node, FixedState>);
 
 impl Default for Paths {
     fn default() -> Self {
-        Self { ids: HashMap::default(), nodes: vec![(EMPTY, 0)] }
+        // The empty path is no call.
+        Self(Numbered::from_one())
     }
 }
 
 impl Paths {
-    fn find(&self, parent: PathId, function: FunctionId) -> Option<PathId> {
-        self.ids.get(&(parent, function)).copied()
+    /// The path and those that it begins with, except the empty one.
+    fn up(&self, path: PathId) -> impl Iterator<Item = &(Node, Mark)> {
+        let entry = |path: PathId| self.0.get(path).filter(|_| path != EMPTY);
+        std::iter::successors(entry(path), move |((caller, _), _)| entry(*caller))
     }
 
-    fn admit(&mut self, parent: PathId, function: FunctionId) -> PathId {
-        *self.ids.entry((parent, function)).or_insert_with(|| {
-            self.nodes.push((parent, function));
-            PathId::try_from(self.nodes.len() - 1).unwrap_or(PathId::MAX)
-        })
+    /// Marks a path and those that it begins with: what is marked has its beginnings marked too.
+    fn mark(&self, path: PathId, round: u32) {
+        self.up(path).take_while(|(_, mark)| mark.get() < round).for_each(|(_, mark)| mark.set(round));
     }
 }
 
@@ -81,15 +82,14 @@ impl<'a> Walk<'a> {
 }
 
 impl PathTable {
-    /// The path number of each stack, in the order of the stacks. `ids` numbers the names that frames point to; a frame
-    /// beyond its end is left out.
-    pub fn intern(&self, stacks: &[Stack], ids: &[FunctionId]) -> Vec<PathId> {
+    /// See [`FunctionTable::intern_paths`](super::functions::FunctionTable::intern_paths).
+    pub(super) fn intern(&self, stacks: &[Stack], ids: &[FunctionId], round: u32) -> Vec<PathId> {
         let known = {
             let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
             let mut walk = Walk::new(ids);
             stacks
                 .iter()
-                .map(|stack| walk.down(stack, |path, function| table.find(path, function)))
+                .map(|stack| walk.down(stack, |path, function| table.0.find(&(path, function), round)))
                 .collect::<Option<Vec<_>>>()
         };
         known.unwrap_or_else(|| {
@@ -97,29 +97,52 @@ impl PathTable {
             let mut walk = Walk::new(ids);
             stacks
                 .iter()
-                .filter_map(|stack| walk.down(stack, |path, function| Some(table.admit(path, function))))
+                .filter_map(|stack| {
+                    walk.down(stack, |path, function| Some(table.0.number_of((path, function), round, |node| *node)))
+                })
                 .collect()
         })
     }
 
-    /// The path without its last function; the empty path is its own.
-    pub fn caller(&self, path: PathId) -> PathId {
+    /// A path and those that it begins with, down to the empty one.
+    pub fn beginnings(&self, path: PathId) -> Vec<PathId> {
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        usize::try_from(path).ok().and_then(|path| table.nodes.get(path)).map_or(EMPTY, |&(caller, _)| caller)
+        let shorter = table.up(path).map(|((caller, _), _)| *caller);
+        std::iter::once(path).chain(shorter).collect()
     }
 
     /// The functions of a path, root first.
     pub fn frames(&self, path: PathId) -> Vec<FunctionId> {
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        let node = |path: PathId| usize::try_from(path).ok().and_then(|path| table.nodes.get(path).copied());
-        let mut frames: Vec<FunctionId> =
-            std::iter::successors(node(path).filter(|_| path != EMPTY), |&(parent, _)| {
-                node(parent).filter(|_| parent != EMPTY)
-            })
-            .map(|(_, function)| function)
-            .collect();
+        let mut frames: Vec<FunctionId> = table.up(path).map(|((_, function), _)| *function).collect();
         frames.reverse();
         frames
+    }
+
+    /// The number of paths that have a number.
+    pub fn count(&self) -> usize {
+        self.paths.read().unwrap_or_else(PoisonError::into_inner).0.len()
+    }
+
+    /// See [`FunctionTable::hold_paths`](super::functions::FunctionTable::hold_paths).
+    pub(super) fn hold(&self, paths: impl Iterator<Item = PathId>, round: u32) {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        paths.for_each(|path| table.mark(path, round));
+    }
+
+    /// Forgets what was not marked since round `first`. Gives the functions of the other paths, with the round in which they were
+    /// marked.
+    pub(super) fn forget_before(&self, first: u32) -> Vec<(FunctionId, u32)> {
+        let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
+        table.0.forget_before(first);
+        let mut functions: Vec<_> = table.0.entries().map(|((_, function), mark)| (*function, mark.get())).collect();
+        functions.sort_unstable();
+        functions.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 = if is_same { next.1 } else { kept.1 };
+            is_same
+        });
+        functions
     }
 
     /// Folds bytes of [`encode_paths`] to counts by function, ascending by function, as
@@ -207,6 +230,11 @@ impl CallTrees {
         self.blocks.retain(|&block, _| kept(block));
     }
 
+    /// The paths of all trees; one may come several times.
+    pub(super) fn paths(&self) -> impl Iterator<Item = PathId> {
+        self.blocks.values().flat_map(BTreeMap::values).flat_map(|counts| counts.keys().copied())
+    }
+
     /// The trees of some builds in the blocks of an epoch that began at `since`.
     pub fn of<'a>(&'a self, since: Hop, builds: &'a [Build]) -> impl Iterator<Item = (Hop, &'a PathCounts)> + 'a {
         let of_block = |(&block, trees): (&Hop, &'a BTreeMap<Build, PathCounts>)| {
@@ -231,10 +259,10 @@ mod tests {
         let table = PathTable::default();
         let ids = [7, 8, 9];
         let (main, read, again) = (stack(&[0], 1), stack(&[0, 2], 1), stack(&[0, 2, 2], 1));
-        let first = table.intern(&[read.clone(), main.clone(), again], &ids);
-        assert_eq!(table.intern(&[main, read], &ids), [first[1], first[0]]);
+        let first = table.intern(&[read.clone(), main.clone(), again], &ids, 0);
+        assert_eq!(table.intern(&[main, read], &ids, 0), [first[1], first[0]]);
         assert_eq!(table.frames(first[2]), [7, 9, 9]);
-        assert_eq!(table.intern(&[stack(&[], 3)], &ids), [EMPTY]);
+        assert_eq!(table.intern(&[stack(&[], 3)], &ids, 0), [EMPTY]);
         assert_eq!(table.frames(EMPTY), Vec::<FunctionId>::new());
     }
 
@@ -245,7 +273,7 @@ mod tests {
             let stacks: Vec<Stack> = stacks.into_iter().map(|(frames, count)| stack(&frames, count)).collect();
             let (table, ids) = (PathTable::default(), [7, 3, 9, 5]);
             let names: Vec<std::sync::Arc<str>> = ["a", "b", "c", "d"].map(Into::into).to_vec();
-            let samples = table.intern(&stacks, &ids).into_iter().zip(&stacks).filter(|(_, stack)| stack.count > 0);
+            let samples = table.intern(&stacks, &ids, 0).into_iter().zip(&stacks).filter(|(_, stack)| stack.count > 0);
             let folded = table.fold(&encode_paths(samples.map(|(path, stack)| (path, stack.count)).collect()));
             let expected: BTreeMap<FunctionId, (u64, u64)> = fleetdiff_schemas::fold::fold_stacks(&names, &stacks, &"x".into())
                 .iter()

@@ -88,6 +88,14 @@ impl Plane {
         u64::from(low) + (page.map_or(0, |page| page.words[function % PAGE]) << 8)
     }
 
+    /// Marks the places that have samples.
+    pub fn mark_used(&self, used: &mut [bool]) {
+        for (mark, &low) in used.iter_mut().zip(&self.low) {
+            *mark |= low > 0;
+        }
+        self.carries(0..used.len().min(self.low.len())).for_each(|(function, above)| used[function] |= above > 0);
+    }
+
     /// Bytes that this column takes.
     pub fn size(&self) -> usize {
         let pages = self.high.iter().flatten().count();

@@ -10,7 +10,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
+use fleetdiff_statistics::{Arms, BucketCounts, Contrast, Untested};
 
 use super::requests::are_known;
 use super::strata::{Row, StratumArms, occupied, rows};
@@ -132,12 +132,12 @@ impl<'a> CellArms<'a> {
         Self { first_young, ..self }
     }
 
-    /// The input of the tests of one kind of count, by places in columns. `untested` is left out of every test.
-    pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
+    /// The input of the tests of one kind of count, by places in columns. `untested` are left out of every test.
+    pub fn contrast(&self, kind: CountKind, untested: Untested) -> Contrast<'_> {
         let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind)).collect();
         let pods = Arms { head: self.pods_by_bucket(Side::Head), base: self.pods_by_bucket(Side::Base) };
         let mut contrast = Contrast::new(self.functions.len(), strata, pods);
-        contrast.untested = untested.map(|number| index_of(self.functions.places()[number]));
+        contrast.untested = untested.map(|number| number.map(|number| index_of(self.functions.places()[number])));
         contrast.order = self.functions.places().to_vec();
         contrast
     }

@@ -12,6 +12,7 @@ use fleetdiff_schemas::number::{float, length_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, LevelFace};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support};
+use fleetdiff_statistics::Untested;
 use fleetdiff_statistics::arms::{Arms, Side};
 use fleetdiff_statistics::pod_levels::{LevelChange, PodLevel, StratumLevels};
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ pub fn heap_evidence(
     profile_type: ProfileType,
     id: &ComparisonId,
     config: &Config,
-    untested: Option<usize>,
+    untested: Untested,
     gap: Gap,
 ) -> Vec<HeapEvidence> {
     let is_level = match profile_type {
@@ -99,7 +100,7 @@ pub fn heap_evidence(
     let first = config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);
     let mut evidence = vec![cell.of_all(first)];
     for &kind in &config.count_kinds {
-        for number in cell.functions(kind).into_iter().filter(|&number| Some(number) != untested) {
+        for number in cell.functions(kind).into_iter().filter(|&number| !untested.contains(&Some(number))) {
             let (_, name) = &counts.functions().entries()[number];
             evidence.extend(cell.of_function(kind, number, name));
         }

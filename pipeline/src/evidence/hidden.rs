@@ -6,6 +6,7 @@
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::float;
+use fleetdiff_statistics::Untested;
 use fleetdiff_statistics::hidden_factor::{BucketCountsOf, HiddenFactor};
 
 use super::imbalance::Imbalance;
@@ -17,7 +18,7 @@ const MOST_PODS: usize = 128;
 
 /// The divisions of the pods of a cell within the window, in the stratum in which the smaller arm has most samples, by the
 /// functions with samples of these pods but `untested`.
-pub fn hidden(pods: &WindowPods, untested: Option<usize>) -> Vec<Imbalance> {
+pub fn hidden(pods: &WindowPods, untested: Untested) -> Vec<Imbalance> {
     let Some(stratum) = pods.largest_stratum() else { return Vec::new() };
     let arms = [Side::Head, Side::Base].map(|side| looked_at(pods, side, stratum));
     let mut is_used: Vec<bool> = Vec::new();
@@ -25,8 +26,10 @@ pub fn hidden(pods: &WindowPods, untested: Option<usize>) -> Vec<Imbalance> {
         is_used.resize(own.len(), false);
         is_used.iter_mut().zip(*own).for_each(|(is_used, &count)| *is_used |= count > 0);
     }
-    if let Some(is_used) = untested.and_then(|place| is_used.get_mut(place)) {
-        *is_used = false;
+    for place in untested.into_iter().flatten() {
+        if let Some(is_used) = is_used.get_mut(place) {
+            *is_used = false;
+        }
     }
     let [head, base] = arms.map(|rows| rows.into_iter().map(|row| Pod::of(row, &is_used)).collect::<Vec<_>>());
     let found = HiddenFactor::of(&buckets(&head), &buckets(&base));

@@ -87,6 +87,13 @@ pub struct LookMemory {
     held: Held,
 }
 
+impl LookMemory {
+    /// Functions that are watched in some kind of count, by the cell's numbers.
+    pub fn watched(&self) -> impl Iterator<Item = usize> {
+        self.families.iter().flat_map(Family::watched)
+    }
+}
+
 impl KindLook {
     /// The figures of a cell without tests. They are the same in each kind of count; the kind is set to self counts.
     pub fn untested(arms: &CellArms<'_>) -> Self {
@@ -149,7 +156,7 @@ pub fn look(view: &CellView<'_>, time: LookTime, kinds: &[CountKind], memory: &m
     let mut own = None;
     figures.support = arms.support();
     if figures.support != Support::Untestable {
-        looking.all = figures.requests_known.then(|| all_samples(&arms.contrast(CountKind::SelfCount, None)));
+        looking.all = figures.requests_known.then(|| all_samples(&arms.contrast(CountKind::SelfCount, [None; 2])));
         let all = looking.all.as_ref().filter(|all| is_tested(all));
         figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
         let pooled = held.pooled(CountKind::SelfCount);
@@ -228,12 +235,12 @@ impl<'l> Looking<'l, '_> {
     fn measure(&self, kind: CountKind, sums: &Sums, held: Option<&Pooled>) -> ShareTests<'l> {
         let view = self.view;
         let functions = view.counts.functions();
-        let untested = view.untested.map(|number| functions.places()[number]);
+        let untested = view.untested.map(|number| number.map(|number| functions.places()[number]));
         let enough =
             (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
         let mut places = Vec::with_capacity(functions.len());
-        places.extend(enough.map(|(function, _)| function).filter(|&function| Some(function) != untested));
-        let mut contrast = self.arms.contrast(kind, None);
+        places.extend(enough.map(|(function, _)| function).filter(|&function| !untested.contains(&Some(function))));
+        let mut contrast = self.arms.contrast(kind, [None; 2]);
         contrast.order = order_of(&places, functions);
         contrast.only = Some(places);
         ShareTests::measure(contrast, view.min_count, held)

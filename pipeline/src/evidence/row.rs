@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::number::{signed_float, table_count};
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, OVERFLOW, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
@@ -197,6 +197,7 @@ impl RowFrame {
         match self.not_testable(row) {
             Some(decided @ (Verdict::NotComparable, _)) => Some(decided),
             _ if &**function == UNSYMBOLISED => Some((Verdict::NotComparable, RowReason::Unsymbolised)),
+            _ if &**function == OVERFLOW => Some((Verdict::NotComparable, RowReason::Overflow)),
             _ if whole => Some((Verdict::Untestable, RowReason::WholeProfile)),
             other => other,
         }

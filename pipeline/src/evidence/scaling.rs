@@ -10,7 +10,7 @@ use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, PodId, Service, stable_hash};
 use fleetdiff_schemas::number::{float, length_float, table_count};
-use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, AtLoad, CellKey, Interval, RARE, ScalingBasis, ScalingRow};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{HopClock, Nanos};
@@ -348,7 +348,6 @@ impl KindScaling {
     /// two builds.
     fn rows_against(&self, base: &Self, frame: &ScalingFrame, (head, named): (&Build, &Build)) -> Vec<ScalingRow> {
         let blank = ScalingRow { base_build: Some(named.clone()), ..self.blank(frame, head) };
-        let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
         let of_base: BTreeMap<u64, &FunctionScaling> =
             base.functions.iter().map(|function| (function.hash, function)).collect();
         let row = |function: &FunctionScaling| {
@@ -376,7 +375,7 @@ impl KindScaling {
                 ..function.described(&blank)
             }
         };
-        self.functions.iter().filter(|function| function.hash != unsymbolised).map(row).collect()
+        self.functions.iter().filter(|function| !is_of_several(&function.name)).map(row).collect()
     }
 
     /// Why a function of these builds has no verdict.

@@ -8,18 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::Side;
-use fleetdiff_schemas::identity::{PodId, stable_hash};
+use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::number::{float, index_of, table_count};
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::verdict::Support;
-use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum};
+use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum, Untested};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use super::requests::are_known;
 use super::strata::hop_concentration;
 use super::tests::support_of;
+use super::view::untested_in;
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
 
@@ -232,7 +233,7 @@ impl Together {
     }
 
     /// The input of the tests for one kind of count.
-    pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
+    pub fn contrast(&self, kind: CountKind, untested: Untested) -> Contrast<'_> {
         let strata =
             self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
         let pods = Arms { head: self.pods_by_bucket(Side::Head), base: self.pods_by_bucket(Side::Base) };
@@ -257,10 +258,9 @@ impl Together {
         }
     }
 
-    /// The place of frames without symbols, which are not tested.
-    pub fn unsymbolised(&self) -> Option<usize> {
-        let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
-        self.functions.iter().position(|(hash, _)| *hash == unsymbolised)
+    /// The places of what stands for several functions, which is not tested.
+    pub fn untested(&self) -> Untested {
+        untested_in(&self.functions)
     }
 
     /// Whether each bucket of both arms has requests in some stratum.

@@ -1,13 +1,16 @@
 //! One cell as an evaluation sees it.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::config::Method;
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::profile::{CountKind, OVERFLOW, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::Untested;
 
 use super::arm_facts::ArmFacts;
 use super::arms::CellArms;
@@ -17,6 +20,18 @@ use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
 use super::young::{Thresholds, YoungArms};
 use crate::counts::cell::CellCounts;
+
+/// The places of what stands for several functions, and so is never tested.
+pub fn untested_in(functions: &[(u64, Arc<str>)]) -> Untested {
+    let of_several = [UNSYMBOLISED, OVERFLOW].map(|name| stable_hash(name.as_bytes()));
+    let mut untested = [None; 2];
+    for (place, (hash, _)) in functions.iter().enumerate() {
+        if let Some(which) = of_several.iter().position(|other| other == hash) {
+            untested[which] = Some(place);
+        }
+    }
+    untested
+}
 
 /// One cell as an evaluation sees it.
 #[derive(Debug)]
@@ -43,8 +58,8 @@ pub struct CellView<'a> {
     pub min_effect: f64,
     /// False-discovery rate.
     pub q: f64,
-    /// The cell's number of the function that is never tested.
-    pub untested: Option<usize>,
+    /// The cell's numbers of the functions that are never tested.
+    pub untested: Untested,
     /// The method that decides which rows are significant.
     pub method: Method,
     /// What is found once it is asked for.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, length_float};
-use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED, function_and_thread};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, function_and_thread, is_of_several};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, LevelFace};
 use fleetdiff_schemas::verdict::{LevelReason, Support, TimeMeasure, TimePer};
 use fleetdiff_statistics::arms::{Arms, Side};
@@ -113,7 +113,7 @@ impl<'a> Leg<'a> {
         let numbers: BTreeSet<usize> = self.all_pods().flat_map(|pod| pod.functions.keys().copied()).collect();
         let entries = self.counts.functions().entries();
         let name = |number: usize| entries.get(number).map(|(_, name)| (number, Arc::clone(name)));
-        numbers.into_iter().filter_map(name).filter(|(_, name)| &**name != UNSYMBOLISED).collect()
+        numbers.into_iter().filter_map(name).filter(|(_, name)| !is_of_several(name)).collect()
     }
 }
 

@@ -20,7 +20,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::evalue::ln_e;
-use fleetdiff_statistics::{Scales, Tests};
+use fleetdiff_statistics::{Scales, Tests, Untested};
 
 use super::arms::CellArms;
 use super::row::{RowEvidence, known};
@@ -44,8 +44,8 @@ pub struct YoungArms<'a> {
 /// What is tested in a cell, and against what.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
-    /// The cell's number of the function that is never tested.
-    pub untested: Option<usize>,
+    /// The cell's numbers of the functions that are never tested.
+    pub untested: Untested,
     /// Smallest combined count that is tested.
     pub min_count: f64,
     /// Smallest change that can be significant.

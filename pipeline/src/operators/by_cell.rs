@@ -1,13 +1,13 @@
 //! By cell: dense counts, and the evidence computed from them at each look and report.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::identity::{Service, stable_hash};
+use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, LoadCurveRow, ScalingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
@@ -34,7 +34,7 @@ use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::stacks::{StackCount, stacks};
-use crate::evidence::view::{CellView, OnDemand};
+use crate::evidence::view::{CellView, OnDemand, untested_in};
 use crate::evidence::waiting::{WaitingEvidence, measure, waiting_evidence};
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
@@ -140,7 +140,14 @@ impl<'scope> CountByCell<'scope> for StreamVec<'scope, u64, CellAddition> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
         let plans =
             plans.flat_map(move |plan| (0..workers).map(move |worker| CellInput::Plan { worker, plan: plan.clone() }));
-        let mut cells = Cells { config: config.clone(), table, blocks: HashMap::new(), cells: BTreeMap::new() };
+        let mut cells = Cells {
+            config: config.clone(),
+            table,
+            worker: (self.scope().index(), self.scope().peers()),
+            blocks: HashMap::new(),
+            cells: BTreeMap::new(),
+            swept: Hop(0),
+        };
         self.map(CellInput::Addition).concat(plans).at_close(
             "ByCell",
             |input| match input {
@@ -160,8 +167,12 @@ fn route_of(cell: &CellId) -> u64 {
 struct Cells {
     config: Config,
     table: Arc<FunctionTable>,
+    /// Its index, and how many there are.
+    worker: (usize, usize),
     blocks: HashMap<Service, Blocks>,
     cells: BTreeMap<CellId, CellState>,
+    /// The hop at which what is not used any more was forgotten.
+    swept: Hop,
 }
 
 struct CellState {
@@ -232,7 +243,25 @@ impl Cells {
         for plan in &plans {
             self.follow(hop, plan, &mut output);
         }
+        if self.swept.plus(self.config.retention_hops()) <= hop {
+            self.forget_unused(hop);
+        }
         output
+    }
+
+    /// Forgets functions that have left the window, all epochs and the history, and cells that are left empty. Every worker does so
+    /// at the same hops, since it is given the same plans.
+    fn forget_unused(&mut self, hop: Hop) {
+        self.swept = hop;
+        for CellState { counts, memories } in self.cells.values_mut() {
+            // Paths are known by numbers that may change.
+            memories.values_mut().for_each(|memory| memory.paths = KnownPaths::default());
+            let watched: BTreeSet<usize> = memories.values().flat_map(|memory| memory.look.watched()).collect();
+            counts.forget_functions(|number| watched.contains(&number), &self.table);
+        }
+        self.cells.retain(|_, state| !(state.counts.is_empty() && state.memories.is_empty()));
+        let (worker, workers) = self.worker;
+        self.table.finish_round(worker, workers, hop);
     }
 
     fn first_of_window(&self, hop: Hop) -> Hop {
@@ -247,6 +276,7 @@ impl Cells {
         for (_, state) in self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service) {
             state.counts.expire(first, plan.earliest_epoch());
             state.counts.close_minutes(hop, first);
+            state.counts.forget_builds(&plan.forgotten);
         }
         let mut waiting = waiting(&self.cells, plan, hop, config);
         let mut memory = memory(&self.cells, plan, hop, config);
@@ -377,7 +407,6 @@ fn view<'a>(
         base_build: comparison.id.base_name(),
         head_build: comparison.id.head.clone(),
     };
-    let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
     CellView {
         counts,
         cell: cell.cell.clone(),
@@ -390,7 +419,7 @@ fn view<'a>(
         min_count: float(config.min_count),
         min_effect: config.min_effect,
         q: config.q,
-        untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
+        untested: untested_in(counts.functions().entries()),
         method: config.method,
         on_demand: OnDemand::default(),
     }
@@ -414,9 +443,9 @@ fn evaluate(
     let looks = if plan.look { look(&view, time, kinds, memory) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
     let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
-    let watched = || memory.families.iter().flat_map(Family::watched).collect();
+    let watched = || memory.watched().collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
-    let is_watched = memory.families.iter().any(|family| family.watched().next().is_some());
+    let is_watched = memory.watched().next().is_some();
     let calibrated = plan.report && config.method.is_calibrated();
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
     let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -14,6 +14,8 @@ use super::route;
 use super::split::{OneOfTwo, To};
 use crate::counts::functions::FunctionTable;
 use crate::rules::admission::OfPod;
+use crate::rules::limits::LimitRules;
+use crate::rules::limits::sights::{SeenSoFar, Sights};
 use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
 
 /// The results from the pods of one hop.
@@ -23,6 +25,16 @@ pub enum PodOutput {
     Addition(CellAddition),
     /// Something that was seen but is not counted.
     Seen(Seen),
+}
+
+impl PodOutput {
+    fn addition(&self) -> Option<&CellAddition> {
+        if let Self::Addition(addition) = self { Some(addition) } else { None }
+    }
+
+    fn presence(&self) -> Option<&Presence> {
+        if let Self::Seen(Seen::Activity(Activity::Counted(presence))) = self { Some(presence) } else { None }
+    }
 }
 
 impl OneOfTwo for PodOutput {
@@ -67,16 +79,42 @@ pub enum Activity {
     Counted(Presence),
 }
 
+/// What pods contribute to a hop, and what of it a worker sees for the first time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum OfPods {
+    /// A result.
+    Output(PodOutput),
+    /// What is new, of one service.
+    Sights(Sights),
+}
+
+impl OneOfTwo for OfPods {
+    type First = PodOutput;
+    type Second = Sights;
+
+    fn destination(self) -> To<PodOutput, Sights> {
+        match self {
+            Self::Output(output) => To::First(output),
+            Self::Sights(sights) => To::Second(sights),
+        }
+    }
+}
+
 /// See [`DecideByPod::decide_by_pod`].
 pub trait DecideByPod<'scope> {
     /// Sends all messages about a pod to one worker and decides about them at the close of their application hop, in
     /// the order of [`PodHistory::close`].
-    fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput>;
+    fn decide_by_pod(self, rules: (PodRules, LimitRules), table: Arc<FunctionTable>) -> StreamVec<'scope, u64, OfPods>;
 }
 
 impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
-    fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput> {
-        let mut pods = Pods { rules, table, histories: HashMap::new(), swept: Hop(0) };
+    fn decide_by_pod(
+        self,
+        (rules, limits): (PodRules, LimitRules),
+        table: Arc<FunctionTable>,
+    ) -> StreamVec<'scope, u64, OfPods> {
+        let seen = SeenSoFar::default();
+        let mut pods = Pods { rules, limits, table, histories: HashMap::new(), seen, swept: Hop(0) };
         self.at_close(
             "ByPod",
             |arrived| route(&[arrived.identity().service.as_str(), arrived.identity().pod.as_str()]),
@@ -85,18 +123,17 @@ impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
     }
 }
 
-/// Hops between two walks over all pods, to give back the memory of those that are forgotten.
-const SWEEP_EVERY: u64 = 360;
-
 struct Pods {
     rules: PodRules,
+    limits: LimitRules,
     table: Arc<FunctionTable>,
     histories: HashMap<(Service, PodId), PodHistory>,
+    seen: SeenSoFar,
     swept: Hop,
 }
 
 impl Pods {
-    fn close(&mut self, closed: Closed<OfPod>) -> Vec<PodOutput> {
+    fn close(&mut self, closed: Closed<OfPod>) -> Vec<OfPods> {
         let hop = Hop(closed.hop);
         let mut by_pod: BTreeMap<(Service, PodId), Vec<OfPod>> = BTreeMap::new();
         let mut output = Vec::new();
@@ -114,11 +151,15 @@ impl Pods {
             output.extend(outputs(hop, decided));
         }
         // What is dropped here would matter no more, so that it does not matter either when a worker does it.
-        if self.swept.plus(SWEEP_EVERY) <= hop {
-            self.histories.retain(|_, history| history.last_seen().plus(self.rules.forgets_after()) > hop);
+        if self.swept.plus(self.rules.window()) <= hop {
+            self.histories.retain(|_, history| history.tidy(hop, &self.rules));
+            self.histories.shrink_to(self.histories.len() * 2);
             self.swept = hop;
         }
-        output
+        let additions = output.iter().filter_map(PodOutput::addition);
+        let presences = output.iter().filter_map(PodOutput::presence);
+        let sights = self.seen.close(hop, additions, presences, (&self.limits, &self.table));
+        output.into_iter().map(OfPods::Output).chain(sights.into_iter().map(OfPods::Sights)).collect()
     }
 }
 

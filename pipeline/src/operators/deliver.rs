@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow,
+    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, LimitRow,
     LoadCurveRow, RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
@@ -51,6 +51,8 @@ pub enum OutputRow {
     Rejected(RejectedRow),
     /// Of `clocks`.
     Clock(ClockRow),
+    /// Of `limits`.
+    Limit(LimitRow),
     /// Of the fan-out.
     FanOut(FanOutRow),
 }
@@ -129,6 +131,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
             OutputRow::Clock(row) => tables.clocks.push(row),
+            OutputRow::Limit(row) => tables.limits.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),
         }
     }

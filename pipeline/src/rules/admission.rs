@@ -136,7 +136,13 @@ pub struct Admission {
 }
 
 /// A name table as it arrived, and the number of each name: the records of a run mostly share one table.
-type NumberedNames = (Arc<[Arc<str>]>, Vec<FunctionId>);
+#[derive(Debug)]
+struct NumberedNames {
+    names: Arc<[Arc<str>]>,
+    ids: Vec<FunctionId>,
+    /// The round in which they were asked for: later, numbers may be those of other names.
+    round: u32,
+}
 
 #[derive(Debug)]
 struct Partition {
@@ -296,6 +302,7 @@ impl Admission {
             out.push(Admitted::OfPod(seen, OfPod::Seen(sighting)));
         }
         let hop = seen.plus(held);
+        table.in_flight(hop);
         let arrival = match watermark {
             _ if own.plus(self.window) <= hop => Arrival::TooLate,
             Some(watermark) if own < watermark => Arrival::Late,
@@ -311,10 +318,16 @@ impl Admission {
             out.push(self.shown(hop, ClockRow { samples_waited, samples_late_dropped, ..row }));
         }
         let content = content_of(&profile);
-        if self.last_names.as_ref().is_none_or(|(names, _)| !Arc::ptr_eq(names, &profile.names)) {
-            self.last_names = Some((Arc::clone(&profile.names), table.intern(&profile.names)));
+        let round = table.round();
+        let is_last = |last: &NumberedNames| last.round == round && Arc::ptr_eq(&last.names, &profile.names);
+        if !self.last_names.as_ref().is_some_and(is_last) {
+            if self.last_names.as_ref().is_none_or(|last| last.round != round) {
+                self.idle.forget();
+            }
+            let names = Arc::clone(&profile.names);
+            self.last_names = Some(NumberedNames { ids: table.intern(&names), names, round });
         }
-        let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
+        let ids = self.last_names.as_ref().map_or(&[][..], |last| &last.ids);
         let idle = self.idle.take_from(&mut profile, ids);
         let cohorts = fold(&profile, ids, table);
         let pod = PodProfile {

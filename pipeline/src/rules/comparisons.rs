@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Build, Service};
+use fleetdiff_schemas::profile::OVERFLOW;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,8 @@ pub struct Plan {
     pub report: bool,
     /// The rings of the roll-out, the earliest first: builds that run side by side. Empty where comparisons are named.
     pub rings: Vec<Build>,
+    /// Builds of which no history is kept any longer.
+    pub forgotten: Vec<Build>,
 }
 
 impl Plan {
@@ -106,6 +109,8 @@ pub struct ServiceHistory {
     /// The first hop of the block, and the pods that were present then.
     block: Option<(Hop, Mixture)>,
     counted_since_look: bool,
+    /// For how many hops each build that was counted has been neither in the window nor in a comparison, while others were.
+    absent: BTreeMap<Build, u64>,
 }
 
 /// The settings that decide comparisons.
@@ -118,6 +123,7 @@ pub struct ComparisonRules {
     min_head_pods: u64,
     comparing: Comparing,
     window_hops: u64,
+    retention_hops: u64,
     /// How history is kept, if it is.
     keeping: Option<Keeping>,
 }
@@ -133,6 +139,7 @@ impl ComparisonRules {
             min_head_pods: config.min_head_pods,
             comparing: config.comparing.clone(),
             window_hops: config.window_hops(),
+            retention_hops: config.retention_hops(),
             keeping: Keeping::of(config),
         }
     }
@@ -163,6 +170,7 @@ impl ServiceHistory {
             history: Vec::new(),
             block: None,
             counted_since_look: false,
+            absent: BTreeMap::new(),
         }
     }
 
@@ -180,6 +188,10 @@ impl ServiceHistory {
         if look {
             self.counted_since_look = false;
         }
+        // A build that comes back gets its place anew.
+        self.places.retain(|build, _| facts.in_window.contains_key(build));
+        self.initial.retain(|build| facts.in_window.contains_key(build));
+        self.done.retain(|build| facts.in_window.contains_key(build));
         let report = last || rules.ends_at(hop, rules.report_every);
         Plan {
             service: self.service.clone(),
@@ -190,7 +202,26 @@ impl ServiceHistory {
             look,
             report,
             rings: self.rings(facts, rules),
+            forgotten: self.forget_builds(facts, rules),
         }
+    }
+
+    /// Builds that others have replaced for as long as the retention: nothing that was kept of them serves a comparison any more. While
+    /// no build runs, none is replaced.
+    fn forget_builds(&mut self, facts: &HopFacts, rules: &ComparisonRules) -> Vec<Build> {
+        if facts.in_window.is_empty() {
+            return Vec::new();
+        }
+        let Self { absent, open, history, .. } = self;
+        absent.extend(facts.in_window.keys().map(|build| (build.clone(), 0)));
+        let compared = || open.iter().map(|open| &open.id).chain(history.iter().map(|history| &history.id));
+        let is_needed =
+            |build: &Build| facts.in_window.contains_key(build) || compared().any(|id| id.side(build).is_some());
+        for (build, hops) in absent.iter_mut() {
+            *hops = if is_needed(build) { 0 } else { *hops + 1 };
+        }
+        let forgotten = absent.extract_if(.., |_, hops| *hops >= rules.retention_hops);
+        forgotten.map(|(build, _)| build).collect()
     }
 
     /// Whether an empty hop changes nothing but where a time block begins.
@@ -212,7 +243,8 @@ impl ServiceHistory {
         let (since, known) = &self.returned;
         let returns = |build: &Build| hop < since.plus(rules.window_hops) && known.contains(build);
         for (build, start) in &facts.counted {
-            if self.places.contains_key(build) && self.before.contains(build) {
+            // What exceeds the limits of a service is compared with nothing.
+            if build.as_str() == OVERFLOW || self.places.contains_key(build) && self.before.contains(build) {
                 continue;
             }
             self.places.insert(build.clone(), (hop, (start.is_none(), *start), build.clone()));

@@ -80,6 +80,12 @@ impl Process {
         self.last.as_ref().map(|last| last.at)
     }
 
+    /// The call paths that are kept; one may come several times.
+    pub fn paths(&self) -> impl Iterator<Item = PathId> {
+        let parts = self.last.iter().flat_map(|last| last.most.values().chain(last.most_values.values()));
+        parts.flat_map(|paths| decode_paths(paths)).map(|(path, _)| path)
+    }
+
     /// Takes a snapshot of the process that began at `start`, if known. No interval is longer than `longest`.
     pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Taken {
         let Snapshot { at, samples, values } = snapshot;

@@ -4,16 +4,27 @@
 //! on how long it has given nothing, which no record says. So each decision is written to a log before it takes effect,
 //! and a run that finds it in the log decides the same. Rows can depend on such a decision only if a partition comes
 //! back: records from that offset on are applied at the hop of the return, or later.
+//!
+//! Limits may change while a service runs ([`limits`]): from which hop on is a decision, too.
+//!
+//! The log also has what a topic was when it was first read ([`history`]): a partition that was added since, or records that are
+//! gone, cannot be known from the records that are there.
+
+pub mod history;
+pub mod limits;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::config::Limits;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use serde::{Deserialize, Serialize};
 
 use fleetdiff_schemas::sink::SinkError;
 
-/// One decision about one partition.
+use self::history::History;
+
+/// One decision, of which most are about one partition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -25,6 +36,43 @@ pub enum Decision {
         partition: i32,
         /// The first hop that may close without it.
         from_hop: Hop,
+        /// The offset that is read next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offset: Option<i64>,
+    },
+    /// Reading of the partition has begun. If it was added after others, it is not waited for before it gives something, and the
+    /// record at this offset and those after it are applied at this hop or later; otherwise this is hop 0.
+    Begun {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// The first offset that it held.
+        offset: i64,
+        /// The first hop that was still open for it.
+        from_hop: Hop,
+    },
+    /// The first record that was read of the partition. A later run must find it again.
+    First {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// Its offset.
+        offset: i64,
+        /// Its stamp, in nanoseconds since 1970.
+        stamped_at: Option<Nanos>,
+    },
+    /// Records were deleted before they were read: reading has gone on after them.
+    Lost {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// The first offset that is lost.
+        offset: i64,
+        /// The first offset after it that is not lost.
+        next_offset: i64,
     },
     /// The partition has returned: the record at this offset and those after it are applied at this hop or later.
     Back {
@@ -36,6 +84,13 @@ pub enum Decision {
         offset: i64,
         /// The first hop that is still open for it.
         applied_from: Hop,
+    },
+    /// These limits hold from this hop on; the first such line has those of the beginning.
+    Limits {
+        /// The first hop.
+        from_hop: Hop,
+        /// The limits of each service.
+        limits: Limits,
     },
     /// No partition moves event time, and this one has given only records that were refused: their hops close, and the record
     /// at this offset and those after it are applied at this hop or later.
@@ -75,6 +130,7 @@ impl DecisionLog for Forgetful {
 pub struct Decisions {
     log: Arc<Mutex<Box<dyn DecisionLog>>>,
     known: Arc<[Decision]>,
+    written_before: Hop,
 }
 
 impl Default for Decisions {
@@ -86,7 +142,13 @@ impl Default for Decisions {
 impl Decisions {
     /// `known` are the decisions that the log already holds, in its order.
     pub fn new(log: Box<dyn DecisionLog>, known: Vec<Decision>) -> Self {
-        Self { log: Arc::new(Mutex::new(log)), known: known.into() }
+        Self { log: Arc::new(Mutex::new(log)), known: known.into(), written_before: Hop(0) }
+    }
+
+    /// The same for an output that holds the rows of every hop before this one: what an earlier run did not read can no longer
+    /// be applied there.
+    pub fn with_output_before(self, hop: Hop) -> Self {
+        Self { written_before: hop, ..self }
     }
 
     /// Writes a new decision to the log.
@@ -101,14 +163,23 @@ impl Decisions {
     pub fn known_returns(&self, source: &str) -> KnownReturns {
         let mut returns = KnownReturns::default();
         for decision in self.known.iter() {
-            if let Decision::Back { source: of, partition, offset, applied_from }
-            | Decision::Refused { source: of, partition, offset, applied_from } = decision
-                && of == source
-            {
-                returns.add(*partition, *offset, *applied_from);
+            match decision {
+                Decision::Back { source: of, partition, offset, applied_from }
+                | Decision::Refused { source: of, partition, offset, applied_from }
+                | Decision::Begun { source: of, partition, offset, from_hop: applied_from }
+                    if of == source && *applied_from > Hop(0) =>
+                {
+                    returns.add(*partition, *offset, *applied_from);
+                }
+                _ => {}
             }
         }
         returns
+    }
+
+    /// What earlier runs have seen of the partitions of one source.
+    pub fn history(&self, source: &str) -> History {
+        History::of(source, &self.known, self.written_before)
     }
 }
 
@@ -164,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_decision_is_one_flat_object() {
-        let idle = Decision::Idle { source: "t".to_owned(), partition: 2, from_hop: Hop(7) };
+        let idle = Decision::Idle { source: "t".to_owned(), partition: 2, from_hop: Hop(7), offset: None };
         let text = serde_json::to_string(&idle).unwrap();
         assert_eq!(text, r#"{"decision":"idle","source":"t","partition":2,"from_hop":7}"#);
         assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), idle);

@@ -172,6 +172,11 @@ impl IdleStacks {
         idle
     }
 
+    /// Forgets what functions say: their numbers may be those of others from now on.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+    }
+
     fn says(&mut self, name: &str, id: FunctionId) -> Says {
         let place = index_of(id);
         if place >= self.known.len() {

@@ -196,12 +196,9 @@ impl LiveRule {
     /// Ends the comparison: every flag is cleared.
     pub fn close(&mut self, hop: Hop) -> Vec<FlagRow> {
         let selected = std::mem::take(&mut self.selected);
-        let end = self.clock.end_of(hop);
         let ended = selected.iter().filter_map(|(key, selected)| {
             let State::Raised(raised) = &selected.state else { return None };
-            let mut flag = self.flag(selected, &raised.cleared(key.clone(), CLOSED), hop);
-            flag.row.window_end_at = end;
-            Some(flag)
+            Some(self.flag(selected, &raised.cleared(key.clone(), CLOSED), hop))
         });
         let ended = ended.collect();
         self.decided.clear();
@@ -386,12 +383,13 @@ impl LiveRule {
         flags
     }
 
-    /// The row is as it was last tested: significant, unless it is cleared because it is equivalent.
+    /// The row is as it was last tested: significant, unless it is cleared because it is equivalent. It is of this hop.
     fn flag(&self, selected: &Selected, event: &FlagEvent, hop: Hop) -> FlagRow {
         let decided = Decided { selected: event.because != Some(EQUIVALENT), ..Decided::default() };
         let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
         let provisional_until_at = selected.provisional.as_ref().map(|provisional| provisional.until_at);
-        let row = CellRow { verdict, reason, provisional_until_at, ..selected.now.row.clone() };
+        let window_end_at = self.clock.end_of(hop);
+        let row = CellRow { window_end_at, verdict, reason, provisional_until_at, ..selected.now.row.clone() };
         FlagRow {
             flag_id: flag_id(&row, event.raised),
             severity: event.severity,

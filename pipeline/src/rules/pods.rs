@@ -103,6 +103,8 @@ pub struct PodHistory {
     requests: BTreeMap<RequestsKey, (u64, Hop)>,
     served: Served,
     last: Hop,
+    /// The round in which the call paths of its processes were last marked as held.
+    held_in: u32,
 }
 
 /// When a pod was first seen with a build, and the last hop at which that mattered.
@@ -144,8 +146,13 @@ impl PodRules {
         }
     }
 
+    /// Hops in the window.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
     /// Hops after which nothing that is known of a silent pod matters any more.
-    pub fn forgets_after(&self) -> u64 {
+    fn forgets_after(&self) -> u64 {
         self.retention.max(self.window.saturating_mul(2))
     }
 
@@ -201,15 +208,25 @@ impl PodRules {
 }
 
 impl PodHistory {
-    /// The last hop at which the pod was seen.
-    pub fn last_seen(&self) -> Hop {
-        self.last
+    /// Gives back memory at a hop at which nothing of the pod is applied. Returns whether anything that is known of it still matters.
+    pub fn tidy(&mut self, hop: Hop, rules: &PodRules) -> bool {
+        self.forget(hop, rules);
+        self.seen.shrink_to_fit();
+        self.seen_order.shrink_to_fit();
+        let is_blank = self.seen.is_empty()
+            && self.first_sight.is_empty()
+            && self.processes.is_empty()
+            && self.alive_until.is_empty()
+            && self.requests.is_empty()
+            && self.served.is_empty();
+        !is_blank && self.last.plus(rules.forgets_after()) > hop
     }
 
     /// Decides about everything of this pod that is applied at `hop`.
     pub fn close(&mut self, hop: Hop, taken: Vec<OfPod>, rules: &PodRules, table: &FunctionTable) -> Decided {
         self.last = hop;
         self.forget(hop, rules);
+        self.hold_paths(table);
         let mut decided = Decided::default();
         let (mut profiles, mut points, mut windows) = (Vec::new(), Vec::new(), Vec::new());
         for one in taken {
@@ -228,7 +245,7 @@ impl PodHistory {
             } else if !self.is_new(hop, &profile) {
                 dropped.duplicate += samples;
             } else {
-                let started = self.start_of(hop, &profile, rules);
+                let started = self.start_of(hop, &profile);
                 let Some(interval) = self.interval_of(&mut profile, rules, table, dropped) else { continue };
                 if interval.midpoint() < started.plus(rules.warm_up) {
                     dropped.warm_up += profile.samples();
@@ -265,6 +282,16 @@ impl PodHistory {
         // Everything that is applied from now on is further from these snapshots than the longest interval.
         let at_hand = |at| rules.clock.hop_of(at).plus(window.saturating_mul(2)) > hop;
         self.processes.retain(|_, process| process.last().is_some_and(at_hand));
+        self.first_sight.retain(|_, sight| sight.last.plus(rules.retention) > hop);
+    }
+
+    /// Once a round, marks the call paths of its processes as held.
+    fn hold_paths(&mut self, table: &FunctionTable) {
+        let round = table.round();
+        if self.held_in != round {
+            self.held_in = round;
+            table.hold_paths(self.processes.values().flat_map(Process::paths));
+        }
     }
 
     fn see(&mut self, sighting: &Sighting) {
@@ -293,14 +320,14 @@ impl PodHistory {
 
     /// When the process of a profile began: as the sender says, else when its pod was first seen with this build. A pod that was
     /// silent for as long as the retention is seen for the first time again.
-    fn start_of(&mut self, hop: Hop, profile: &PodProfile, rules: &PodRules) -> Nanos {
+    fn start_of(&mut self, hop: Hop, profile: &PodProfile) -> Nanos {
         let identity = &profile.identity;
         if let Some(start) = identity.process_start {
             return start;
         }
         let now = Sight { first: profile.window.start, last: hop };
         let sight = self.first_sight.entry(identity.build.clone()).or_insert(now);
-        *sight = if sight.last.plus(rules.retention) <= hop { now } else { Sight { last: hop, ..*sight } };
+        sight.last = hop;
         sight.first
     }
 

@@ -94,6 +94,11 @@ impl Served {
         parts
     }
 
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.last.is_empty() && self.intervals.is_empty() && self.windows.is_empty()
+    }
+
     /// Drops everything that cannot be joined with anything applied from `hop` on, given windows of `hops` hops. A
     /// series that is silent for as long starts again.
     pub fn forget(&mut self, hop: Hop, clock: HopClock, hops: u64) {

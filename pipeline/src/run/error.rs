@@ -15,7 +15,10 @@ pub enum RunError {
     /// A decision could not be written down.
     #[error("a decision could not be written down")]
     Decision(#[source] SinkError),
-    /// The workers could not be started, or one of them died.
-    #[error("a worker failed: {0}")]
+    /// The workers could not be started.
+    #[error("the workers could not be started: {0}")]
     Worker(String),
+    /// A worker panicked; what it said went to stderr.
+    #[error("a worker stopped by itself, which is a fault of fleetdiff: the lines before this one say where")]
+    Panic,
 }

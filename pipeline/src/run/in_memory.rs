@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::vec::IntoIter;
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, Stamped};
@@ -16,18 +15,25 @@ use super::{RunError, SourceFactory, run};
 /// The name of the source of records in memory.
 const NAME: &str = "memory";
 
+/// Records that are still to be given.
+type Waiting = Box<dyn Iterator<Item = Decoded> + Send>;
+
 /// Partitions held in memory, read in turn, one record of each.
 pub struct InMemory {
     /// (number, records still to give); `None` once its end has been reported.
-    partitions: Vec<(i32, Option<IntoIter<Decoded>>)>,
+    partitions: Vec<(i32, Option<Waiting>)>,
     next: usize,
 }
 
 impl InMemory {
-    /// A source with these partitions, by number.
-    pub fn new(partitions: impl IntoIterator<Item = (i32, Vec<Decoded>)>) -> Self {
-        let waiting = partitions.into_iter().map(|(number, records)| (number, Some(records.into_iter())));
-        Self { partitions: waiting.collect(), next: 0 }
+    /// A source with these partitions, by number. Its records are of the partition in which they are given.
+    pub fn new<R>(partitions: impl IntoIterator<Item = (i32, R)>) -> Self
+    where
+        R: IntoIterator<Item = Decoded, IntoIter: Send + 'static>,
+    {
+        let waiting = |records: R| -> Waiting { Box::new(records.into_iter()) };
+        let partitions = partitions.into_iter().map(|(number, records)| (number, Some(waiting(records))));
+        Self { partitions: partitions.collect(), next: 0 }
     }
 }
 
@@ -46,7 +52,8 @@ impl Source for InMemory {
             self.next += 1;
             let (number, records) = &mut self.partitions[at];
             let Some(waiting) = records else { continue };
-            if let Some(record) = waiting.next() {
+            if let Some(mut record) = waiting.next() {
+                record.position.partition = *number;
                 return Ok(Polled::Record(Box::new(record)));
             }
             *records = None;
@@ -72,13 +79,18 @@ pub fn sources(partitions: Vec<Vec<Decoded>>) -> Arc<SourceFactory> {
 
 /// The records of one partition, each with one profile, in the order given.
 pub fn records(profiles: impl IntoIterator<Item = Profile>) -> Vec<Decoded> {
+    each_record(profiles).collect()
+}
+
+/// [`records`], of which each is made when it is asked for.
+pub fn each_record(profiles: impl IntoIterator<Item = Profile>) -> impl Iterator<Item = Decoded> {
     let record = |(offset, profile)| Decoded {
         position: Position { source: NAME.into(), partition: 0, offset, file: None },
         stamped: Stamped::No,
         parts: vec![Ok(profile)],
         points: Vec::new(),
     };
-    (0..).zip(profiles).map(record).collect()
+    (0..).zip(profiles).map(record)
 }
 
 /// A sink that keeps every row.
@@ -116,6 +128,7 @@ impl Sink for Collected {
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);
         tables.clocks.extend(rows.clocks);
+        tables.limits.extend(rows.limits);
         tables.fan_out.extend(rows.fan_out);
         Ok(())
     }

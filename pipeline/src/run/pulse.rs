@@ -16,6 +16,7 @@ use fleetdiff_schemas::source::Health;
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 pub(super) use self::watched::Watched;
+use crate::counts::held::Figures;
 pub use crate::rules::watermarks::PartitionState;
 
 /// The state of a run, shared by its parts.
@@ -51,11 +52,22 @@ pub struct Vitals {
     pub open_from: Hop,
     /// Everything before this hop is evaluated and delivered.
     pub evaluated_before: Hop,
-    /// Functions that have a number.
-    pub functions: usize,
+    /// What is kept in memory.
+    pub memory: MemoryVitals,
     /// What the sink does.
     pub output: OutputVitals,
     announced: VecDeque<(Hop, Instant)>,
+}
+
+/// What the dataflow keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryVitals {
+    /// Functions that have a number.
+    pub functions: usize,
+    /// Call paths that are known to the process.
+    pub paths: usize,
+    /// Cells, builds, pods, and the counts within the window.
+    pub held: Figures,
 }
 
 /// One partition.
@@ -86,6 +98,8 @@ pub struct Given {
     pub late: u64,
     /// Profiles that are older than the window.
     pub too_late: u64,
+    /// Records that its transport deleted before they were read, by their offsets.
+    pub lost: u64,
     /// Refused parts, by reason.
     pub refused: BTreeMap<Reason, u64>,
     /// The last of them.
@@ -178,7 +192,7 @@ impl Vitals {
             workers: BTreeMap::new(),
             open_from: Hop(0),
             evaluated_before: Hop(0),
-            functions: 0,
+            memory: MemoryVitals::default(),
             output: OutputVitals::default(),
             announced: VecDeque::new(),
         }
@@ -269,11 +283,11 @@ impl Pulse {
     }
 
     /// A worker has taken a step; everything before the hop `evaluated` is delivered, or everything at all.
-    pub(super) fn step(&self, worker: usize, now: Instant, evaluated: Option<Hop>, functions: usize) {
+    pub(super) fn step(&self, worker: usize, now: Instant, evaluated: Option<Hop>, memory: MemoryVitals) {
         let vitals = &mut *self.lock();
         let before = evaluated.unwrap_or(vitals.open_from);
         vitals.workers.insert(worker, now);
-        vitals.functions = functions;
+        vitals.memory = memory;
         vitals.evaluated_before = vitals.evaluated_before.max(before);
         while vitals.announced.front().is_some_and(|(open_from, _)| *open_from <= before) {
             vitals.announced.pop_front();

@@ -1,5 +1,6 @@
 //! One source as the dataflow reads it: the positions of its partitions, and which are ahead, idle or ended.
 
+mod beginning;
 mod refused;
 mod tally;
 
@@ -18,6 +19,7 @@ use super::pulse::{PartitionVitals, Pulse};
 use crate::counts::functions::FunctionTable;
 use crate::operators::arrive::{Arrived, Content, Remark};
 use crate::rules::admission::{Admission, Admitted};
+use crate::rules::decisions::history::History;
 use crate::rules::decisions::{Decision, Decisions, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
 
@@ -31,6 +33,7 @@ pub(super) struct Reader {
     partitions: BTreeMap<i32, Place>,
     decisions: Decisions,
     returns: KnownReturns,
+    history: History,
     /// The first open hop as this reader has seen it, and since when.
     frontier: (Hop, Instant),
     clock: HopClock,
@@ -44,6 +47,8 @@ pub(super) struct Reader {
 struct Place {
     state: PartitionState,
     next_offset: i64,
+    /// Whether its first record is still to be compared with the one with which it began.
+    is_unread: bool,
     /// Its first watermark.
     first: Option<Hop>,
     /// When it last gave something good or was held back.
@@ -62,6 +67,7 @@ impl Place {
         Self {
             state: PartitionState::Silent,
             next_offset: 0,
+            is_unread: false,
             first: None,
             active_at: Instant::now(),
             held_back: false,
@@ -87,21 +93,23 @@ pub(super) struct Polling {
 }
 
 impl Reader {
-    pub(super) fn new(config: &Config, source: Box<dyn Source>, decisions: &Decisions) -> Self {
-        let partitions: BTreeMap<_, _> =
-            source.partitions().into_iter().map(|number| (number, Place::unread())).collect();
-        Self {
+    pub(super) fn new(config: &Config, source: Box<dyn Source>, decisions: &Decisions) -> Result<Self, RunError> {
+        let numbers = source.partitions();
+        let mut reader = Self {
             returns: decisions.known_returns(source.name()),
+            history: decisions.history(source.name()),
             decisions: decisions.clone(),
-            ended: partitions.is_empty(),
+            ended: numbers.is_empty() && !source.may_grow(),
             frontier: (Hop(0), Instant::now()),
             clock: config.clock(),
             lateness: config.lateness,
             flushes: 0,
             source,
             admission: Admission::new(config),
-            partitions,
-        }
+            partitions: BTreeMap::new(),
+        };
+        numbers.into_iter().try_for_each(|number| reader.begin(number))?;
+        Ok(reader)
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -132,7 +140,7 @@ impl Reader {
     /// Whether every partition that still gives records has run too far ahead; single partitions are paused at the
     /// source.
     pub(super) fn is_ahead_of(&mut self, open_from: Hop) -> bool {
-        let mut any_behind = false;
+        let (mut any_open, mut any_behind) = (false, false);
         for (&number, place) in &mut self.partitions {
             if place.state == PartitionState::Ended {
                 continue;
@@ -143,9 +151,10 @@ impl Reader {
                 place.active_at = Instant::now();
             }
             self.source.set_paused(number, ahead);
+            any_open = true;
             any_behind |= !ahead;
         }
-        !any_behind
+        any_open && !any_behind
     }
 
     /// Takes the next thing that the source has; nothing closes before `open_from` as long as this goes on.
@@ -167,6 +176,14 @@ impl Reader {
                 let open = open.map(|(&partition, _)| partition).collect();
                 Ok(Polling { busy: true, changed: self.end(open, open_from, table, &mut give)? })
             }
+            Polled::PartitionAdded(partition) => {
+                self.join(partition, open_from)?;
+                Ok(Polling { busy: true, changed: vec![partition] })
+            }
+            Polled::Lost(partition, lost) => {
+                self.lose(partition, lost)?;
+                Ok(Polling { busy: true, changed: Vec::new() })
+            }
             Polled::Record(record) => self.take(*record, open_from, table, &mut give),
         }
     }
@@ -179,6 +196,7 @@ impl Reader {
         give: &mut impl FnMut(Hop, Arrived),
     ) -> Result<Polling, RunError> {
         let (partition, offset) = (record.position.partition, record.position.offset);
+        self.check_first(&record)?;
         let stays_idle = self.stays_idle(&record, open_from);
         let not_before = self.take_back(partition, offset, open_from, stays_idle)?;
         let mut any_good = not_before > Hop(0);
@@ -197,6 +215,7 @@ impl Reader {
         if stays_idle {
             return Ok(Polling { busy: true, changed: Vec::new() });
         }
+        self.history.gave(partition, offset);
         let watermark = self.admission.watermark(partition);
         let before =
             std::mem::replace(&mut place.state, watermark.map_or(PartitionState::Silent, PartitionState::Watermark));
@@ -209,20 +228,22 @@ impl Reader {
         Ok(Polling { busy: true, changed: changed.then_some(partition).into_iter().collect() })
     }
 
-    /// The hop before which nothing of the record at this offset is applied. If the partition was idle, this is the
-    /// first open hop, and is written to the log before it takes effect.
+    /// The hop before which nothing of the record at this offset is applied. If the partition was idle, in this run or at the end
+    /// of an earlier one, this is the first open hop, and is written to the log before it takes effect.
     fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop, stays_idle: bool) -> Result<Hop, RunError> {
         let known = self.returns.due(partition, offset);
         let was_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
+        let was_idle = was_idle || self.history.rests(partition, offset);
         // NB: an earlier decision holds, unless this run has closed more hops than that one had.
         if !was_idle || stays_idle || known.is_some_and(|known| known >= open_from) {
             return Ok(known.unwrap_or_default());
         }
         let source = self.source.name().to_owned();
         tracing::info!(source, partition, offset, "the partition gives again");
-        let back = Decision::Back { source, partition, offset, applied_from: open_from };
+        let applied_from = open_from.max(self.history.written_before());
+        let back = Decision::Back { source, partition, offset, applied_from };
         self.decisions.append(&back).map_err(RunError::Decision)?;
-        Ok(open_from)
+        Ok(applied_from)
     }
 
     /// Declares partitions idle that have given no good record for the time `after`, although everything they had was
@@ -231,19 +252,29 @@ impl Reader {
         let mut idle = Vec::new();
         for (&partition, place) in &mut self.partitions {
             let gives = matches!(place.state, PartitionState::Silent | PartitionState::Watermark(_));
-            if !gives || place.active_at.elapsed() < after || !self.source.is_drained(partition) {
+            let rests = self.history.rests(partition, place.next_offset);
+            let is_silent = rests || place.active_at.elapsed() >= after;
+            if !gives || !is_silent || !self.source.is_drained(partition) {
                 continue;
             }
             let source = self.source.name().to_owned();
-            tracing::warn!(
-                source,
-                partition,
-                "nothing has come for {} s: event time goes on without this partition",
-                after.as_secs()
-            );
-            self.decisions
-                .append(&Decision::Idle { source, partition, from_hop: open_from })
-                .map_err(RunError::Decision)?;
+            if rests {
+                tracing::info!(
+                    source,
+                    partition,
+                    "nothing has come since it was found idle: event time goes on without it"
+                );
+            } else {
+                tracing::warn!(
+                    source,
+                    partition,
+                    "nothing has come for {} s: event time goes on without this partition",
+                    after.as_secs()
+                );
+                let offset = Some(place.next_offset);
+                let idle = Decision::Idle { source, partition, from_hop: open_from, offset };
+                self.decisions.append(&idle).map_err(RunError::Decision)?;
+            }
             place.state = PartitionState::Idle;
             place.idle_since = Some(Instant::now());
             idle.push(partition);

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::arms::Arms;
 use crate::strata::{Model, Stratum};
 
+/// Ids of functions that are in no family: those that stand for several functions.
+pub type Untested = [Option<usize>; 2];
+
 /// All that one test of a cell needs.
 #[derive(Clone, Default)]
 pub struct Contrast<'a> {
@@ -14,8 +17,8 @@ pub struct Contrast<'a> {
     pub strata: Vec<Stratum<'a>>,
     /// Distinct pods by bucket, over all strata; an occupied bucket that is missing here counts one pod.
     pub pods: Arms<BTreeMap<u16, u32>>,
-    /// A function that is in no family: its samples count only to the exposure.
-    pub untested: Option<usize>,
+    /// Functions that are in no family: their samples count only to the exposure.
+    pub untested: Untested,
     /// The functions that are tested, ascending, if not all are: results then go by place in this list. The others count to the
     /// exposure only.
     pub only: Option<Vec<u32>>,

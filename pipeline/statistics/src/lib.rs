@@ -88,7 +88,7 @@ mod thresholds;
 mod variance;
 
 pub use arms::{Arms, Side};
-pub use contrast::Contrast;
+pub use contrast::{Contrast, Untested};
 pub use deviance::Levels;
 pub use normalization::Scales;
 pub use pooled::Pooled;

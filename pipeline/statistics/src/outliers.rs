@@ -36,6 +36,7 @@ pub use self::scores::PodDeviation;
 
 use std::collections::BTreeMap;
 
+use crate::contrast::Untested;
 use crate::families::{bh, selected};
 use crate::number::index_of;
 use crate::outliers::pods::Pods;
@@ -51,13 +52,13 @@ pub const MIN_PER_POD: f64 = 5.0;
 pub struct Settings {
     /// Pods are kept of functions whose ln p is at most this: ln .05 is all that can be selected at q = .05; 0 is all.
     pub keep_ln_p: f64,
-    /// A function that is in no family.
-    pub untested: Option<usize>,
+    /// Functions that are in no family.
+    pub untested: Untested,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { keep_ln_p: -2.995_732_273_553_991, untested: None }
+        Self { keep_ln_p: -2.995_732_273_553_991, untested: [None; 2] }
     }
 }
 

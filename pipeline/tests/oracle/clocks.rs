@@ -3,15 +3,27 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::{Decoded, Stamped};
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_simulation::fleet::FleetBuilder;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{agreed, config, fleet};
+use super::{agreed, builder, config, delivered};
+
+/// As many pods as in other tests, in half as many cells: what clocks change is which hop a sample is of, in whatever cell.
+fn few_cells(seed: u64) -> FleetBuilder {
+    builder(seed).regions(["east"]).pods_per_cell(8, 12)
+}
+
+/// For the same reason there are fewer looks than in other tests.
+fn few_looks() -> Config {
+    Config { evaluate_every: Nanos::from_seconds(150), report_every: Nanos::from_seconds(600), ..config() }
+}
 
 /// How a clock is wrong, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +121,7 @@ fn oracle_wrong_clocks() {
         let mut occurred = ClocksOccurred::default();
         for seed in 61..=66 {
             let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let fleet = fleet(seed);
+            let fleet = delivered(few_cells(seed));
             let mut partitions = fleet.partitions(3);
             let wrong = with_wrong_clocks(&mut partitions, 4, &mut draws);
             if by_senders {
@@ -117,7 +129,7 @@ fn oracle_wrong_clocks() {
             }
             let agreement = draws.random_range(1..=5);
             println!("seed {seed}, by senders: {by_senders}, agreement {agreement}, wrong clocks: {wrong}");
-            let got = agreed(seed, &Config { agreement, ..config() }, &partitions);
+            let got = agreed(seed, &Config { agreement, ..few_looks() }, &partitions);
             assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
             occurred.count(&got);
         }
@@ -132,11 +144,11 @@ fn oracle_wrong_clocks() {
 #[test]
 fn oracle_stamps_of_senders_change_nothing_where_clocks_are_right() {
     for (seed, partition_count) in [(81, 3), (83, 40)] {
-        let fleet = super::builder(seed).partition_count(partition_count).pods_per_record(1).build();
+        let fleet = few_cells(seed).partition_count(partition_count).pods_per_record(1).build();
         let mut partitions = fleet.partitions(partition_count);
-        let by_broker = agreed(seed, &config(), &partitions);
+        let by_broker = run_in_memory(&few_looks(), partitions.clone(), 2).unwrap();
         stamped_by_senders(&mut partitions);
-        let by_senders = agreed(seed, &config(), &partitions);
+        let by_senders = agreed(seed, &few_looks(), &partitions);
         assert!(by_broker == by_senders, "seed {seed}");
         assert!(by_senders.clocks.is_empty(), "seed {seed}: {:?}", by_senders.clocks);
     }

@@ -1,8 +1,11 @@
 //! Heads whose base was young within the recording: what their young pods show must hold against that too.
 
+use fleetdiff_pipeline::run::in_memory::records;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::FlagState;
+use fleetdiff_simulation::day::Day;
 use fleetdiff_simulation::fleet::FleetBuilder;
 
 use super::{agreed, builder, config, delivered};
@@ -87,4 +90,16 @@ fn oracle_young_pods_without_history() {
     let got = agreed(809, &Config { history: Nanos(0), ..config }, &delivered(builder).partitions(2));
     assert!(got.cells.iter().any(|row| row.provisional_until_at.is_some()));
     assert!(got.cells.iter().all(|row| row.young_ln_p.is_none()));
+}
+
+/// Functions of few samples are flagged while pods are young. Once they are not, some are cleared at a look that does not test them:
+/// the rows of these flags are of that look, as all others of its hop are ([`super::Filed`]), not of the last that tested them.
+#[test]
+fn regression_flags_that_are_cleared_untested_are_of_the_look() {
+    let of_hours =
+        |day: Day| records(day.filter(|profile| (18..20).contains(&(profile.window.start.0 / 3_600_000_000_000 % 24))));
+    let config = Config::default();
+    let got = agreed(1, &config, &[of_hours(Day::share(0, 2)), of_hours(Day::share(1, 2))]);
+    let cleared = got.flags.iter().filter(|flag| flag.state == FlagState::Cleared).count();
+    assert!(cleared > 0, "{} flags", got.flags.len());
 }

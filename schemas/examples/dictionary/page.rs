@@ -1,8 +1,8 @@
 //! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{
-    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow,
-    RingRow, ScalingRow, StackRow, WaitingRow,
+    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LimitRow, LoadCurveRow,
+    RejectedRow, RingRow, ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -57,6 +57,13 @@ pub fn dictionary() -> String {
              stands; nothing where profiles came without stacks ([semantics.md](semantics.md), section 21).",
             0,
         ),
+    ];
+    format!("{}\n{}\n{}", introduction(), sections.join("\n"), of_input().join("\n"))
+}
+
+/// Tables about what came in.
+fn of_input() -> [String; 4] {
+    [
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
         section::<ClockRow>(
@@ -64,15 +71,19 @@ pub fn dictionary() -> String {
              ([kafka.md](kafka.md)).",
             0,
         ),
-    ];
-    format!("{}\n{}", introduction(), sections.join("\n"))
+        section::<LimitRow>(
+            "One row per service and limit that it exceeds, at each hop at which something was counted together for it \
+             ([limits.md](limits.md)).",
+            0,
+        ),
+    ]
 }
 
 fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has fourteen tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has fifteen tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\
@@ -81,7 +92,7 @@ fn introduction() -> String {
          \x20 underflow: `ln_p` = -7 is p = 0.0009.\n\
          - Unknown is null, never 0, -1 or NaN. Numbers may be infinite. In the JSON of alerts infinite is null too.\n\
          - A row is *tested* if its function has at least `min_count` samples in both arms together and its `support` is not\n\
-         \x20 `untestable`; rows `_rare` and `_unsymbolised` are not, nor are rows settled before any test (`no_base`,\n\
+         \x20 `untestable`; rows `_rare`, `_unsymbolised` and `_overflow` are not, nor are rows settled before any test (`no_base`,\n\
          \x20 `no_common_stratum`, `whole_profile`). Rows `(all)` are tested per request only.\n\
          - How each figure is computed: [semantics.md](semantics.md). Queries to begin with: [notebook.md](notebook.md).\n"
     )

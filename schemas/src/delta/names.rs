@@ -11,7 +11,7 @@ use crate::identity::stable_hash;
 use crate::rejected::Rejection;
 
 /// How many bytes of tables are remembered; the names in memory take about 3 times as much.
-const REMEMBERED: usize = 16 << 20;
+const REMEMBERED: usize = 4 << 20;
 
 /// The tables of names of earlier records. A record with an identical table (tables are sorted, so: the same set of
 /// functions) shares it instead of allocating one string per function again. For a record of one profile with 250

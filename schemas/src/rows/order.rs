@@ -30,6 +30,7 @@ impl Tables {
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
         self.clocks.sort();
+        self.limits.sort();
         self.fan_out.sort();
     }
 }

@@ -50,7 +50,7 @@ fn columns_of_identity<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              rows.",
         "function": function =>
             "Name of the function. `_rare` stands for all functions with fewer samples than `min_count` (30 by \
-             default), `_unsymbolised` for frames without a symbol, `(all)` for all samples of the cell together.",
+             default), `_unsymbolised` for frames without a symbol, `_overflow` for those above the limit of the service, `(all)` for all samples of the cell together.",
         "functions" in "functions": functions => "How many functions a `_rare` row stands for; null in all other rows.",
         "window_start_at": window_start_at => "Start of the window or epoch, in event time.",
         "window_end_at": window_end_at =>

@@ -10,7 +10,7 @@ use crate::rejected::Reason;
 use crate::rows::Interval;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{
-    BaseKind, ComparisonVerdict, FlagState, HeapClass, IncidentState, LevelDirection, LevelReason, RowReason,
+    BaseKind, ComparisonVerdict, FlagState, HeapClass, IncidentState, LevelDirection, LevelReason, Limited, RowReason,
     ScalingReason, ScalingVerdict, Scope, Severity, Support, TimeMeasure, TimePer, Verdict,
 };
 
@@ -216,6 +216,7 @@ closed_lists! {
     TimeMeasure: Self::NAMES, Self::from_name;
     TimePer: Self::NAMES, Self::from_name;
     LevelReason: Self::NAMES, Self::from_name;
+    Limited: Self::NAMES, Self::from_name;
     ProfileType: &["cpu", "off_cpu", "wall", "heap", "live_heap", "mutex", "block"], |name| name.parse().ok();
     CountKind: &["self", "total"], |name| name.parse().ok();
     Measure: &["samples", "time", "alloc_space", "inuse_space", "contentions"],

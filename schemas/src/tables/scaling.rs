@@ -85,7 +85,7 @@ fn columns_of_identity() -> Vec<Column<ScalingRow>> {
         "cohort": cell.cohort => "Cohort of the cell; `*` where the configuration merges cohorts.",
         "function": function =>
             "Name of the function. `_rare` stands for all functions with fewer samples than `min_count` (30 by \
-             default), `_unsymbolised` for frames without a symbol, `(all)` for all samples of the cell together.",
+             default), `_unsymbolised` for frames without a symbol, `_overflow` for those above the limit of the service, `(all)` for all samples of the cell together.",
         "functions" in "functions": functions => "How many functions a `_rare` row stands for; null in all other rows.",
         "window_start_at": window_start_at => "Start of the first minute with requests, in event time.",
         "window_end_at": window_end_at =>

@@ -439,6 +439,18 @@ impl Generator {
         }
     }
 
+    /// The service distinguishes rows about the same at one hop.
+    pub fn limit(&mut self) -> LimitRow {
+        LimitRow {
+            hop_at: self.end(),
+            service: format!("video {}", self.below(99)).as_str().into(),
+            what: self.one_of(&[Limited::Functions, Limited::Pods, Limited::Bytes]),
+            limit: self.count(),
+            profiles: self.count(),
+            samples: self.count(),
+        }
+    }
+
     /// Tables with `rows` rows each.
     pub fn tables(&mut self, rows: usize) -> Tables {
         Tables {
@@ -459,6 +471,7 @@ impl Generator {
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
             clocks: (0..rows).map(|_| self.clock()).collect(),
+            limits: (0..rows).map(|_| self.limit()).collect(),
             fan_out: Vec::new(),
         }
     }

@@ -19,10 +19,10 @@ use crate::unencodable::Unencodable;
 /// Sample types: `samples/count` with a period of the clock for cpu, wall and off_cpu; `contentions/count` for mutex and block;
 /// for heap `alloc_objects/count` and `alloc_space/bytes` with a period of 1, that is, each count an allocation. Type,
 /// temporality and requests stand in attributes of the profile. Assumes names as decoders give them (none empty, none
-/// `[unknown]`) and windows after 1970.
+/// `[unknown]`).
 ///
 /// # Errors
-/// [`Unencodable`] if a profile holds no stacks, or stacks that are not of its names.
+/// [`Unencodable`] if a profile holds no stacks, stacks that are not of its names, or a window that begins before 1970.
 pub fn encode(profiles: &[Profile], mapping: &IdentityMapping) -> Result<Vec<u8>, Unencodable> {
     let mut writer = Writer::new();
     let resource_profiles =
@@ -65,6 +65,9 @@ impl Writer {
         mapping: &IdentityMapping,
     ) -> Result<proto::ResourceProfiles, Unencodable> {
         let Samples::Stacks(stacks) = &profile.samples else { return Err(Unencodable::Folded) };
+        if profile.window.start.0 <= 0 {
+            return Err(Unencodable::TooEarly);
+        }
         let mut attributes = Vec::new();
         for (name, value) in mapping.attributes(&profile.identity) {
             let value = proto::Any::Reference(self.string(&value)?);

@@ -145,12 +145,13 @@ fn more_stacks_than_the_limit_allows_are_too_large() {
 #[test]
 fn what_folded_stacks_cannot_hold_is_not_written() {
     let profile = decode(b"main;work 1\n").unwrap();
+    let refused = |text: &str| Unencodable::Text { format: "folded", text: text.to_owned() };
     let named = |name: &str| Profile { names: [name.into(), "work".into()].into(), ..profile.clone() };
     for bad in ["a;b", "a\nb", "#a", ""] {
-        assert_eq!(encode(&named(bad)), Err(Unencodable::Text(bad.to_owned())));
+        assert_eq!(encode(&named(bad)), Err(refused(bad)));
     }
     let two_counts = Profile { names: ["main".into(), "work 7".into()].into(), ..profile.clone() };
-    assert_eq!(encode(&two_counts), Err(Unencodable::Text("main;work 7".to_owned())));
+    assert_eq!(encode(&two_counts), Err(refused("main;work 7")));
     assert!(encode(&named("a b")).is_ok());
     let folded = Profile { samples: Samples::Folded { content: 0, cohorts: vec![] }, ..profile };
     assert_eq!(encode(&folded), Err(Unencodable::Folded));
@@ -166,15 +167,16 @@ proptest! {
         }
         // All lines ending in two numbers would be read as something else.
         let written = encode(&profile);
-        prop_assume!(!matches!(&written, Err(Unencodable::Text(_))));
+        prop_assume!(!matches!(&written, Err(Unencodable::Text { .. })));
         let mut decoder = Format::Folded.decoder(&Options::default());
-        let labels = Labels { unit: Some(Unit::Count), ..Labels::of(&profile) };
+        let labels = Labels::of_counts(&profile);
         let read = part(&mut *decoder, &written.unwrap(), &Ok(labels)).unwrap();
         prop_assert_eq!(written_out(&read), written_out(&profile));
         prop_assert_eq!(
             content_hash(&read.names, stacks_of(&read)),
             content_hash(&profile.names, stacks_of(&profile))
         );
+        prop_assert_eq!(read.value(), profile.value(), "each sample stands for the declared period");
         prop_assert_eq!((read.window, read.requests, read.identity), (profile.window, profile.requests, profile.identity));
     }
 

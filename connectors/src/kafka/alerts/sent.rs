@@ -68,6 +68,11 @@ impl Sent {
         Ok(sent)
     }
 
+    /// The time of the latest alert that is there.
+    pub(super) fn through(self) -> Option<Nanos> {
+        self.through
+    }
+
     /// Whether an alert of this time is not there yet.
     pub(super) fn lacks(self, at: Nanos) -> bool {
         self.through.is_none_or(|through| at > through)

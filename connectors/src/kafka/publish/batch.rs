@@ -1,4 +1,4 @@
-//! Which profiles travel in one record of the columnar delta.
+//! Which profiles travel in one record of a form that holds several.
 
 use std::collections::BTreeMap;
 

@@ -1,29 +1,23 @@
 //! One topic to which profiles are written, record by record.
 
+use std::collections::BTreeSet;
+use std::slice;
 use std::time::SystemTime;
 
 use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_formats::{Labels, pprof};
+use fleetdiff_formats::{Labels, Unencodable};
 use fleetdiff_schemas::identity::{PodId, stable_hash};
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use rdkafka::message::OwnedHeaders;
 
 use super::batch::{Batch, Batches};
+use super::form::{Encoder, RecordForm};
 use crate::kafka::client::ClientSettings;
 use crate::kafka::error::BrokerError;
 use crate::kafka::headers;
 use crate::kafka::outbox::{Acknowledged, Envelope, MAX_RECORD_BYTES, Outbox};
 use crate::kafka::topic::{self, TopicPlan};
-
-/// The form of the records of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordForm {
-    /// One pprof profile per record, with its identity in the headers.
-    Pprof,
-    /// The columnar delta, which carries its own identities.
-    Delta,
-}
 
 /// What decides a record's partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,30 +57,14 @@ impl PublishSettings {
 pub enum Outgoing {
     /// A decoded or generated profile.
     Profile(Profile),
-    /// The bytes of a pprof file, sent as they are, whatever is wrong with them. Not for [`RecordForm::Delta`].
-    Pprof {
+    /// The bytes of a file in the topic's format, sent as they are, whatever is wrong with them. Not for forms whose records
+    /// name their pods.
+    File {
         /// The pod and the time.
         labels: Labels,
         /// The file.
         bytes: Vec<u8>,
     },
-}
-
-impl Outgoing {
-    fn pod(&self) -> &PodId {
-        match self {
-            Self::Profile(profile) => &profile.identity.pod,
-            Self::Pprof { labels, .. } => &labels.identity.pod,
-        }
-    }
-
-    /// The end of its profiles; `None` for a recorded file with unknown time.
-    fn end(&self) -> Option<Nanos> {
-        match self {
-            Self::Profile(profile) => Some(profile.window.end),
-            Self::Pprof { labels, .. } => labels.window.map(|window| window.end).or(labels.sent_at),
-        }
-    }
 }
 
 /// Publishes profiles to one topic.
@@ -98,6 +76,8 @@ pub struct Publisher {
     /// Records queued so far.
     sent: u64,
     batches: Batches,
+    /// Types of profiles whose values the form has no place for, of which a warning was logged.
+    without_values: BTreeSet<ProfileType>,
     /// The topic's retention is about to delete records from before this instant; `None` once the warning was logged.
     deleted_before: Option<Nanos>,
 }
@@ -128,26 +108,39 @@ impl Publisher {
         // Used only for a warning, so a cluster that does not answer is not a failure.
         let retention = topic::retention(client, &settings.topic).unwrap_or_default();
         let deleted_before = retention.and_then(|kept| SystemTime::now().checked_sub(kept)).and_then(instant_of);
-        Ok(Self { outbox, settings, spread, sent: 0, batches: Batches::default(), deleted_before })
+        Ok(Self {
+            outbox,
+            settings,
+            spread,
+            sent: 0,
+            batches: Batches::default(),
+            without_values: BTreeSet::new(),
+            deleted_before,
+        })
     }
 
     /// Publishes the next profile; profiles must be given in order of their ends.
     ///
     /// # Errors
-    /// [`BrokerError::Encode`] if it cannot be encoded in the topic's format, and then only this profile is lost; the
+    /// [`BrokerError::Encode`] if it cannot be encoded in the topic's format, and then only its record is lost; the
     /// failure of this or an earlier record otherwise ([`BrokerError::Delivery`], [`BrokerError::TooLarge`],
     /// [`BrokerError::Denied`]).
     pub fn publish(&mut self, outgoing: Outgoing) -> Result<(), BrokerError> {
-        match (self.settings.form, outgoing) {
-            (RecordForm::Pprof, outgoing) => self.send_pprof(outgoing),
-            (RecordForm::Delta, Outgoing::Profile(profile)) => {
+        match (self.settings.form.encoder(), outgoing) {
+            (Encoder::Labelled(encode), Outgoing::Profile(profile)) => {
+                let (labels, bytes) = encode(&profile).map_err(|fault| self.unencodable(&profile, &fault))?;
+                self.warn_of_values(&profile, &labels);
+                self.send_labelled(&labels, &bytes)
+            }
+            (Encoder::Labelled(_), Outgoing::File { labels, bytes }) => self.send_labelled(&labels, &bytes),
+            (Encoder::Batches(_), Outgoing::Profile(profile)) => {
                 let keyed = self.settings.key == Key::Pod;
                 let ready = self.batches.add(profile, keyed);
                 ready.into_iter().try_for_each(|batch| self.send_batch(batch))
             }
-            (RecordForm::Delta, Outgoing::Pprof { labels, .. }) => Err(BrokerError::Encode {
-                about: about(&labels.identity.pod, labels.window.map(|window| window.end)),
-                format: "delta",
+            (Encoder::Batches(_), Outgoing::File { labels, .. }) => Err(BrokerError::Encode {
+                about: about(&labels.identity.pod, end_of(&labels)),
+                format: self.settings.form.format().name(),
                 detail: "it was not decoded".to_owned(),
             }),
         }
@@ -171,28 +164,46 @@ impl Publisher {
         self.outbox.acknowledged()
     }
 
-    fn send_pprof(&mut self, outgoing: Outgoing) -> Result<(), BrokerError> {
-        let (pod, end) = (outgoing.pod().clone(), outgoing.end());
-        let (labels, bytes) = match outgoing {
-            Outgoing::Pprof { labels, bytes } => (labels, bytes),
-            Outgoing::Profile(profile) => {
-                let encoded = pprof::encode(&profile).map_err(|fault| BrokerError::Encode {
-                    about: about(&pod, end),
-                    format: "pprof",
-                    detail: fault.to_string(),
-                })?;
-                (Labels::of(&profile), encoded)
-            }
-        };
-        let headers = headers::of_labels(&labels, &self.settings.identity);
-        self.send(&pod, end, &bytes, headers)
+    fn send_labelled(&mut self, labels: &Labels, bytes: &[u8]) -> Result<(), BrokerError> {
+        let headers = headers::of_labels(labels, &self.settings.identity);
+        self.send(&labels.identity.pod, end_of(labels), bytes, headers)
     }
 
     fn send_batch(&mut self, batch: Batch) -> Result<(), BrokerError> {
-        let Some(first) = batch.profiles.first() else { return Ok(()) };
+        let (Encoder::Batches(encode), Some(first)) = (self.settings.form.encoder(), batch.profiles.first()) else {
+            return Ok(());
+        };
         let pod = first.identity.pod.clone();
-        let record = fleetdiff_schemas::delta::encode(&batch.profiles);
+        let identity = &self.settings.identity;
+        let record = encode(&batch.profiles, identity).map_err(|fault| {
+            let at_fault = batch.profiles.iter().find(|profile| encode(slice::from_ref(profile), identity).is_err());
+            self.unencodable(at_fault.unwrap_or(first), &fault)
+        })?;
         self.send(&pod, Some(batch.end), &record, OwnedHeaders::new())
+    }
+
+    fn unencodable(&self, profile: &Profile, fault: &Unencodable) -> BrokerError {
+        BrokerError::Encode {
+            about: format!(
+                "the {} profile of {}",
+                profile.profile_type.name(),
+                about(&profile.identity.pod, Some(profile.window.end))
+            ),
+            format: self.settings.form.format().name(),
+            detail: fault.to_string(),
+        }
+    }
+
+    /// Says once for each type that what its samples stand for is not published.
+    fn warn_of_values(&mut self, profile: &Profile, labels: &Labels) {
+        let (form, kind) = (self.settings.form, profile.profile_type);
+        if form.loses_values(profile, labels) && self.without_values.insert(kind) {
+            let (format, kind, unit) = (form.format().name(), kind.name(), kind.value_unit());
+            tracing::warn!(
+                "{format} holds the samples of {kind} profiles, but not their {unit}: what a reader finds of {unit} will be \
+                 missing; pprof, otlp and delta hold them"
+            );
+        }
     }
 
     fn send(
@@ -243,6 +254,11 @@ fn instant_of(time: SystemTime) -> Option<Nanos> {
 /// The first whole millisecond that is not before this instant: a record is never sent before the end of its profiles.
 fn millis_after(at: Nanos) -> i64 {
     at.0.saturating_add(999_999).div_euclid(1_000_000)
+}
+
+/// The end of a profile; `None` if its time is unknown.
+fn end_of(labels: &Labels) -> Option<Nanos> {
+    labels.window.map(|window| window.end).or(labels.sent_at)
 }
 
 fn about(pod: &PodId, end: Option<Nanos>) -> String {

@@ -7,7 +7,8 @@ use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::publisher::{Outgoing, Publisher, RecordForm};
+use super::form::{Encoder, RecordForm};
+use super::publisher::{Outgoing, Publisher};
 use crate::files::{RawProfile, RecordedFleet, RejectedLine};
 use crate::kafka::error::BrokerError;
 use crate::kafka::outbox::Acknowledged;
@@ -35,14 +36,14 @@ pub struct Published {
 impl Publisher {
     /// Publishes a recorded fleet in its order of reading and waits until all of it is acknowledged.
     ///
-    /// In format `pprof` every existing file is sent: pprof files as they are, others as pprof. A file that cannot be
-    /// decoded is sent as it is, so that a reader of the topic rejects it at the same time as a reader of the folder.
-    /// In format `delta` such files are skipped. In either format, files of records with a part that cannot be decoded are
-    /// skipped too.
+    /// Files in the topic's format are sent as they are, others are decoded and written in it. A file that cannot be decoded
+    /// is sent as it is if a reader of the topic rejects it too, at the same time as a reader of the folder; else it is
+    /// skipped. In the formats `otlp` and `delta`, of which a record names the pods itself, such files are always skipped. In any
+    /// format, files of records with a part that cannot be decoded are skipped too.
     ///
     /// # Errors
-    /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
-    /// acknowledged before stays on the topic.
+    /// The failure of a record: [`BrokerError::Encode`] if the format has no place for it, [`BrokerError::Delivery`],
+    /// [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was acknowledged before stays on the topic.
     pub fn publish_fleet(
         mut self,
         fleet: &RecordedFleet,
@@ -73,34 +74,33 @@ struct Files {
 }
 
 impl Files {
-    /// NB: a reader of a pprof topic rewrites names, so they are not changed here. A reader of deltas takes them as they are.
+    /// NB: readers of all forms but deltas rewrite names, so they are not changed here. A reader of deltas takes them as they are.
     fn new(form: RecordForm, options: &Options) -> Self {
         let rewrites = match form {
-            RecordForm::Pprof => Rewrites::default(),
             RecordForm::Delta => options.rewrites.clone(),
+            RecordForm::Pprof | RecordForm::Otlp | RecordForm::Folded | RecordForm::PerfScript => Rewrites::default(),
         };
         Self { form, options: Options { rewrites, ..options.clone() }, decoders: BTreeMap::new() }
     }
 
     fn outgoing(&mut self, raw: RawProfile) -> Result<Vec<Outgoing>, RejectedLine> {
-        let as_it_is = |labels, raw: RawProfile| Ok(vec![Outgoing::Pprof { labels, bytes: raw.bytes }]);
-        if self.form == RecordForm::Pprof
-            && raw.format == Format::Pprof
-            && let Ok(labels) = raw.labels.clone()
-        {
-            return as_it_is(labels, raw);
+        let labelled = matches!(self.form.encoder(), Encoder::Labelled(_));
+        let file = |labels, raw: RawProfile| Ok(vec![Outgoing::File { labels, bytes: raw.bytes }]);
+        match raw.labels.clone() {
+            Ok(labels) if labelled && raw.format == self.form.format() => return file(labels, raw),
+            _ => {}
         }
-        match (self.decode(&raw), self.form, raw.labels.clone()) {
-            (Ok(profiles), ..) => Ok(profiles.into_iter().map(Outgoing::Profile).collect()),
-            (Err(_), RecordForm::Pprof, Ok(labels)) => as_it_is(labels, raw),
-            (Err(rejection), ..) => Err(RejectedLine { line: raw.line, file: Some(raw.file), rejection }),
+        match (self.decode(&raw, raw.format), raw.labels.clone()) {
+            (Ok(profiles), _) => Ok(profiles.into_iter().map(Outgoing::Profile).collect()),
+            (Err(_), Ok(labels)) if labelled && self.decode(&raw, self.form.format()).is_err() => file(labels, raw),
+            (Err(rejection), _) => Err(RejectedLine { line: raw.line, file: Some(raw.file), rejection }),
         }
     }
 
     /// The profiles of a file, all or none: a file that is sent in part would be neither itself nor rejected.
-    fn decode(&mut self, raw: &RawProfile) -> Result<Vec<Profile>, Rejection> {
+    fn decode(&mut self, raw: &RawProfile, format: Format) -> Result<Vec<Profile>, Rejection> {
         let options = &self.options;
-        let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
+        let decoder = self.decoders.entry(format).or_insert_with(|| format.decoder(options));
         let parts = decoder.decode(&raw.bytes, &raw.labels);
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
         if profiles.is_empty() {

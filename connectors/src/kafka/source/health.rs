@@ -52,6 +52,12 @@ impl TopicSource {
         }
     }
 
+    /// Whether the leader of a partition is not connected, by the client library's last statistics.
+    pub(super) fn is_cut_off(&self, partition: i32) -> bool {
+        let digest = self.consumer.client().context().digest();
+        digest.is_some_and(|digest| digest.cut_off.contains(&(self.name.to_string(), partition)))
+    }
+
     /// What keeps the brokers from answering: that all are gone, or that one leaves requests unanswered.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let context = self.consumer.client().context();

@@ -1,5 +1,6 @@
 //! One partition of a topic as a reader sees it: its start, its end, and the next offset.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,18 +15,18 @@ use rdkafka::types::RDKafkaErrorCode;
 
 use super::settings::TopicSettings;
 use crate::kafka::client::{ClientSettings, Reporter};
-use crate::kafka::error::BrokerError;
+use crate::kafka::error::{BrokerError, is_unknown};
 use crate::kafka::topic::explain;
 
 /// How long until a partition without a leader is asked again.
-const ELECTION: Duration = Duration::from_millis(50);
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// The part of a partition that is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) number: i32,
     /// The first offset to read.
-    start: i64,
+    pub(super) start: i64,
     /// The first offset after the end of the read; `None` reads for ever.
     end: Option<i64>,
     /// The end of the partition when it was opened.
@@ -46,9 +47,11 @@ pub(super) struct Partition {
     pub(super) ended: bool,
     /// Whether the broker has reported, since the last record, that there is nothing more.
     pub(super) drained: bool,
+    /// What there was to read of it when it was opened.
+    pub(super) held: Range<i64>,
     queue: PartitionQueue<Reporter>,
     /// The first offset that has not come yet.
-    next: i64,
+    pub(super) next: i64,
     end: Option<i64>,
     /// The end of the partition as it was last seen.
     seen_end: i64,
@@ -101,9 +104,9 @@ impl Partition {
     }
 }
 
-/// The first and the next offset of a partition. One that has no leader yet, as in the moment after its topic was made, gets
-/// the time of a connection to elect one.
-fn watermarks(
+/// The first and the next offset of a partition. One that has no leader yet, as in the moment after its topic was made, or that a broker does not know
+/// yet, as in the moment after it came back, gets the time of a connection.
+pub(super) fn watermarks(
     consumer: &BaseConsumer<Reporter>,
     client: &ClientSettings,
     topic: &str,
@@ -112,15 +115,19 @@ fn watermarks(
     let deadline = Instant::now() + client.connect_timeout;
     loop {
         match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
-            Err(error) if elects_a_leader(&error) && Instant::now() < deadline => std::thread::sleep(ELECTION),
+            Err(error) if mends_soon(&error) && Instant::now() < deadline => std::thread::sleep(AGAIN),
             found => return found.map_err(|error| explain(consumer, &error, topic, &client.brokers)),
         }
     }
 }
 
-fn elects_a_leader(error: &KafkaError) -> bool {
-    let code = error.rdkafka_error_code();
-    matches!(code, Some(RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable))
+/// Whether a partition that was there a moment ago may be there again in the next: a leader is being elected, or a broker that has
+/// just come back does not know its partitions yet.
+fn mends_soon(error: &KafkaError) -> bool {
+    error.rdkafka_error_code().is_some_and(|code| {
+        matches!(code, RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable)
+            || is_unknown(code)
+    })
 }
 
 /// What to read of a partition, by its offsets now.
@@ -178,7 +185,7 @@ pub(super) fn assign(
     Ok(partitions)
 }
 
-fn split(
+pub(super) fn split(
     consumer: &Arc<BaseConsumer<Reporter>>,
     client: &ClientSettings,
     topic: &str,
@@ -187,7 +194,17 @@ fn split(
     let queue = consumer
         .split_partition_queue(topic, number)
         .ok_or_else(|| BrokerError::UnknownTopic { topic: topic.to_owned(), brokers: client.brokers.clone() })?;
-    Ok(Partition { number, paused: false, ended: false, drained: false, queue, next: start, end, seen_end: high })
+    Ok(Partition {
+        number,
+        paused: false,
+        ended: false,
+        drained: false,
+        held: start..high,
+        queue,
+        next: start,
+        end,
+        seen_end: high,
+    })
 }
 
 #[cfg(test)]

@@ -1,73 +1,61 @@
 //! The log of decisions: `decisions.jsonl` in the output folder, one decision per line.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions};
+use fleetdiff_schemas::config::Limits;
 use fleetdiff_schemas::sink::SinkError;
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::HopClock;
 
-/// Name of the file in an output folder.
-pub(crate) const DECISIONS_FILE: &str = "decisions.jsonl";
+use crate::output::lines::{About, Lines, LinesError};
 
-/// The log cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LogError {
-    /// It cannot be read or written.
-    #[error("cannot use the log of decisions {}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's message.
-        source: std::io::Error,
-    },
-    /// A line is not a decision.
-    #[error("line {line} of {} is no decision", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-}
+const LOG: About = About { file: "decisions.jsonl", many: "decisions", one: "decision" };
 
-struct Log {
-    path: PathBuf,
-    file: File,
-}
+struct Log(Lines<Decision>);
 
 impl DecisionLog for Log {
     fn append(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        let line = format!("{}\n", serde_json::to_string(decision)?);
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|source| LogError::File { path: self.path.clone(), source }.into())
+        self.0.append(decision).map_err(Into::into)
     }
 }
 
 /// The decisions of earlier runs with this output folder, and the log for new ones.
 ///
 /// # Errors
-/// [`LogError`]. A last line without its end is no error: the run that wrote it ended before the decision had any effect.
-pub(crate) fn open(folder: &Path) -> Result<Decisions, LogError> {
-    let path = folder.join(DECISIONS_FILE);
-    let failed = |source| LogError::File { path: path.clone(), source };
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(failed)?;
-    let whole = text.rfind('\n').map_or("", |end| text.get(..=end).unwrap_or_default());
-    if whole.len() < text.len() {
-        file.set_len(u64::try_from(whole.len()).unwrap_or(0)).map_err(failed)?;
+/// [`LinesError`].
+pub(crate) fn open(folder: &Path) -> Result<Decisions, LinesError> {
+    let (log, known) = Lines::open(folder, &LOG)?;
+    Ok(Decisions::new(Box::new(Log(log)), known))
+}
+
+/// Changes limits while the service runs.
+pub(crate) struct Limiter {
+    pub(crate) limits: LimitsInForce,
+    pub(crate) decisions: Decisions,
+    pub(crate) clock: HopClock,
+}
+
+impl Limiter {
+    /// These hold from now on, for records that are not counted yet.
+    ///
+    /// # Errors
+    /// The log cannot be written; nothing has changed then.
+    pub(crate) fn change(&self, limits: Limits) -> Result<(), SinkError> {
+        if let Some(from) = self.limits.change(limits, &self.decisions)? {
+            let from = rfc3339(self.clock.start_of(from));
+            tracing::info!("limits have changed: they hold for what is counted from {from} on, by event time");
+        }
+        Ok(())
     }
-    let parsed =
-        |(line, text)| serde_json::from_str(text).map_err(|source| LogError::Line { path: path.clone(), line, source });
-    let known = (1..).zip(whole.lines()).map(parsed).collect::<Result<Vec<_>, _>>()?;
-    Ok(Decisions::new(Box::new(Log { path, file }), known))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
     use fleetdiff_schemas::time::Hop;
 
     use super::*;
@@ -80,9 +68,9 @@ mod tests {
     fn what_was_written_is_known_to_the_next_run_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let first = open(folder.path()).unwrap();
-        first.append(&Decision::Idle { source: "t".to_owned(), partition: 1, from_hop: Hop(8) }).unwrap();
+        first.append(&Decision::Idle { source: "t".to_owned(), partition: 1, from_hop: Hop(8), offset: None }).unwrap();
         first.append(&back(5)).unwrap();
-        let path = folder.path().join(DECISIONS_FILE);
+        let path = folder.path().join(LOG.file);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"decision\":\"back\",\"sour").unwrap();
 
@@ -99,7 +87,7 @@ mod tests {
     fn a_line_that_is_no_decision_is_named() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
-            folder.path().join(DECISIONS_FILE),
+            folder.path().join(LOG.file),
             "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n",
         )
         .unwrap();

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_report::AaCheckRate;
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::rows::{ClockRow, ComparisonKey, ComparisonRow, Tables};
+use fleetdiff_schemas::rows::{ClockRow, ComparisonKey, ComparisonRow, LimitRow, Tables};
 use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::Limited;
 
 use crate::output::Sent;
 
@@ -23,6 +24,8 @@ pub(crate) struct Done {
     pub(crate) rejected: BTreeMap<Reason, u64>,
     /// Pods whose clock was wrong, as service/pod; at most [`NAMED`] of each kind.
     pub(crate) clocks: WrongClocks,
+    /// Samples that were counted together for a limit, and the services that exceeded it.
+    pub(crate) exceeded: BTreeMap<Limited, (u64, BTreeSet<Service>)>,
     /// Changes of flags.
     pub(crate) flags: u64,
     /// The rate of false positives.
@@ -54,7 +57,8 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Adds the rows of a hop. There is a look every `look_hops`. Gives what is to be said of clocks that are wrong.
+    /// Adds the rows of a hop. There is a look every `look_hops`. Gives what is to be said of clocks that are wrong and of limits that
+    /// are exceeded.
     pub(crate) fn take(&mut self, hop: Hop, tables: &Tables, look_hops: u64) -> Vec<String> {
         self.hops += 1;
         self.through = hop;
@@ -83,7 +87,18 @@ impl Done {
             self.looked_at = hop;
             self.look(&tables.comparisons);
         }
-        tables.clocks.iter().filter_map(|row| self.clocks.take(row)).collect()
+        let clocks = tables.clocks.iter().filter_map(|row| self.clocks.take(row));
+        let mut said: Vec<String> = clocks.collect();
+        said.extend(tables.limits.iter().filter_map(|row| self.exceed(row)));
+        said
+    }
+
+    /// Takes a row of `limits` and gives what is to be said of it, if it is the first of its service.
+    fn exceed(&mut self, row: &LimitRow) -> Option<String> {
+        let (samples, services) = self.exceeded.entry(row.what).or_default();
+        *samples += u64::try_from(row.samples).unwrap_or(0);
+        let is_new = services.len() < NAMED && services.insert(row.service.clone());
+        is_new.then(|| row.warning())
     }
 
     fn look(&mut self, rows: &[ComparisonRow]) {
@@ -114,7 +129,7 @@ impl Done {
     }
 }
 
-/// The most pods with a wrong clock that are kept, so that pods without number need no memory without bound.
+/// The most pods with a wrong clock, and services above a limit, that are kept, so that these need no memory without bound.
 const NAMED: usize = 10_000;
 
 /// Pods whose clock was wrong, as service/pod; at most [`NAMED`] of each kind.

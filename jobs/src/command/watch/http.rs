@@ -72,7 +72,7 @@ async fn metrics_text(State(Sources { console, metrics }): State<Sources>) -> Re
 }
 
 async fn status_json(State(Sources { console, .. }): State<Sources>) -> Response {
-    let text = format!("{:#}\n", status(&console.overview(), console.terms()));
+    let text = format!("{:#}\n", status(&console.overview()));
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
@@ -81,7 +81,7 @@ async fn healthz(State(Sources { console, .. }): State<Sources>) -> Response {
 }
 
 async fn readyz(State(Sources { console, .. }): State<Sources>) -> Response {
-    answer(console.overview().not_ready(console.terms().ready_within))
+    answer(console.overview().not_ready())
 }
 
 /// Yes, or why not.
@@ -89,5 +89,30 @@ fn answer(why_not: Option<String>) -> Response {
     match why_not {
         None => (StatusCode::OK, "ok\n".to_owned()).into_response(),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use fleetdiff_pipeline::run::pulse::Vitals;
+
+    use super::super::metrics::tests::overview;
+    use super::*;
+    use crate::command::watch::done::Done;
+
+    #[test]
+    fn a_worker_that_hangs_is_a_reason_to_start_the_process_again() {
+        let code = |seconds_ago: &[u64]| {
+            let mut vitals = Vitals::at_start(Instant::now());
+            for (worker, &seconds) in seconds_ago.iter().enumerate() {
+                vitals.workers.insert(worker, Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap());
+            }
+            answer(overview(vitals, Done::default()).hangs()).status().as_u16()
+        };
+        assert_eq!(code(&[]), 200, "it has only begun");
+        assert_eq!(code(&[1, 119]), 200, "a long look takes less");
+        assert_eq!(code(&[1, 121]), 503, "one worker is enough: nothing closes without it");
     }
 }

@@ -1,6 +1,8 @@
 //! The metrics of a service, for a monitoring system, in the text format of Prometheus and OpenMetrics.
 
+mod configuration;
 mod hops;
+mod memory;
 mod partitions;
 mod receivers;
 
@@ -14,8 +16,10 @@ use prometheus_client::registry::{Registry, Unit};
 
 use fleetdiff_pipeline::run::pulse::diagnosis::Condition;
 
+use self::configuration::ConfigurationMetrics;
 use self::hops::HopMetrics;
 pub(crate) use self::hops::Latencies;
+use self::memory::MemoryMetrics;
 use self::partitions::PartitionMetrics;
 use self::receivers::ReceiverMetrics;
 use super::console::Overview;
@@ -34,12 +38,11 @@ struct Registered {
     registry: Registry,
     condition: Family<Vec<(&'static str, &'static str)>, Gauge>,
     started: Reading,
-    resident: Gauge,
-    fetched: Gauge,
-    functions: Gauge,
+    memory: MemoryMetrics,
     partitions: PartitionMetrics,
     hops: HopMetrics,
     receivers: ReceiverMetrics,
+    configuration: ConfigurationMetrics,
 }
 
 impl Metrics {
@@ -50,12 +53,11 @@ impl Metrics {
             registry: Registry::default(),
             condition: Family::default(),
             started: Gauge::default(),
-            resident: Gauge::default(),
-            fetched: Gauge::default(),
-            functions: Gauge::default(),
+            memory: MemoryMetrics::register(&mut registry),
             partitions: PartitionMetrics::register(&mut registry),
             hops: HopMetrics::register(&mut registry, latencies),
             receivers: ReceiverMetrics::register(&mut registry),
+            configuration: ConfigurationMetrics::register(&mut registry),
         };
         registry.register(
             "condition",
@@ -64,11 +66,6 @@ impl Metrics {
         );
         let started = metrics.started.clone();
         registry.register_with_unit("started", "Start of the run, since 1970", Unit::Seconds, started);
-        let resident = metrics.resident.clone();
-        registry.register_with_unit("resident_memory", "Memory of the process in use", Unit::Bytes, resident);
-        let fetched = metrics.fetched.clone();
-        registry.register_with_unit("fetched", "Records that were fetched and not read yet", Unit::Bytes, fetched);
-        registry.register("function_names", "Distinct names of functions", metrics.functions.clone());
         metrics.registry = registry;
         Self(Mutex::new(metrics))
     }
@@ -90,14 +87,11 @@ impl Registered {
             self.condition.get_or_create(&vec![("condition", condition.name())]).set(is);
         }
         self.started.set(overview.now.wall_of(overview.vitals.started_at).as_seconds());
-        if let Some(bytes) = overview.resident_bytes {
-            self.resident.set(level(bytes));
-        }
-        self.fetched.set(level(overview.vitals.transports.values().map(|health| health.fetched_bytes).sum()));
-        self.functions.set(i64::try_from(overview.vitals.functions).unwrap_or(i64::MAX));
+        self.memory.take(overview);
         self.partitions.take(overview);
         self.hops.take(overview);
         self.receivers.take(&overview.receivers);
+        self.configuration.take(&overview.in_use);
     }
 }
 
@@ -111,4 +105,4 @@ fn level(value: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -37,8 +37,8 @@ impl Service {
 impl Sink for Service {
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
         let clock = self.console.terms().clock;
-        let wrong_clocks = self.console.done().take(hop, &tables, self.look_hops);
-        wrong_clocks.iter().for_each(|said| tracing::warn!("{said}"));
+        let said = self.console.done().take(hop, &tables, self.look_hops);
+        said.iter().for_each(|said| tracing::warn!("{said}"));
         for incident in &tables.incidents {
             tracing::info!("incident {} ({}): {}", incident.state, incident.severity, incident.summary);
         }

@@ -1,14 +1,20 @@
 //! The state of a service as JSON.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_pipeline::run::pulse::{Frontier, PartitionName, PartitionState, PartitionVitals};
+use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Map, Value as Json, json};
 
-use super::console::{Overview, Terms};
+use super::console::{InUse, Overview};
+
+/// The most pods that are named at once.
+const NAMED: usize = 100;
 
 /// What `/status` answers.
-pub(crate) fn status(overview: &Overview, terms: &Terms) -> Json {
+pub(crate) fn status(overview: &Overview) -> Json {
     let Overview { vitals, done, now, diagnosis, .. } = overview;
     let frontier = vitals.frontier().map(|Frontier { name: (topic, number), from, .. }| {
         let at = if from.0 == 0 { Json::Null } else { rfc3339(now.clock.start_of(from)).into() };
@@ -20,11 +26,17 @@ pub(crate) fn status(overview: &Overview, terms: &Terms) -> Json {
         "started_at": second(now.wall_of(vitals.started_at)),
         "condition": diagnosis.condition.name(),
         "reason": diagnosis.reason,
-        "ready": overview.not_ready(terms.ready_within).is_none(),
+        "ready": overview.not_ready().is_none(),
         "frontier": frontier,
         "partitions": vitals.partitions.iter().map(|(name, partition)| of_partition(name, partition, overview)).collect::<Vec<_>>(),
         "transports": transports(overview),
         "rejected": vitals.refused().iter().map(|(reason, count)| (reason.name().to_owned(), (*count).into())).collect::<Map<_, _>>(),
+        "limits_exceeded": done.exceeded.iter().map(|(what, (samples, services))| json!({
+            "limit": what.name(),
+            "services": services.iter().map(Service::as_str).collect::<Vec<_>>(),
+            "samples_together": samples,
+        })).collect::<Vec<_>>(),
+        "wrong_clocks": { "ahead": named(&done.clocks.ahead), "behind": named(&done.clocks.behind) },
         "comparisons": done.open.iter().map(|key| json!({
             "service": key.service.as_str(),
             "profile_type": key.profile_type.name(),
@@ -42,7 +54,12 @@ pub(crate) fn status(overview: &Overview, terms: &Terms) -> Json {
         "memory": {
             "resident_bytes": overview.resident_bytes,
             "fetched_bytes": vitals.transports.values().map(|health| health.fetched_bytes).sum::<u64>(),
-            "function_names": vitals.functions,
+            "window_bytes": vitals.memory.held.window_bytes,
+            "function_names": vitals.memory.functions,
+            "call_paths": vitals.memory.paths,
+            "cells": vitals.memory.held.cells,
+            "builds": vitals.memory.held.builds,
+            "pods": vitals.memory.held.pods,
         },
         "workers": vitals.workers.iter().map(|(worker, &step)| json!({
             "worker": worker,
@@ -55,8 +72,14 @@ pub(crate) fn status(overview: &Overview, terms: &Terms) -> Json {
             "dropped": counts.dropped,
             "waiting": counts.waiting,
         })).collect::<Vec<_>>(),
-        "configuration": terms.configuration,
+        "configuration": overview.in_use.configuration,
+        "configuration_reload": reload(&overview.in_use),
     })
+}
+
+/// How many pods are, and the names of the first of them.
+fn named(pods: &BTreeSet<String>) -> Json {
+    json!({ "count": pods.len(), "pods": pods.iter().take(NAMED).collect::<Vec<_>>() })
 }
 
 fn of_partition((topic, number): &PartitionName, partition: &PartitionVitals, overview: &Overview) -> Json {
@@ -84,6 +107,7 @@ fn of_partition((topic, number): &PartitionName, partition: &PartitionVitals, ov
         "taken": given.taken,
         "late": given.late,
         "too_late": given.too_late,
+        "lost_records": given.lost,
         "rejected": given.refused_in_all(),
         "last_rejection": given.last_refusal.as_ref().map(|refusal| json!({
             "offset": refusal.offset,
@@ -116,6 +140,16 @@ fn last_close(Overview { vitals, now, .. }: &Overview) -> Option<Json> {
             "at": second(now.wall_of(closed.at)),
             "seconds_ago": now.age(closed.at).as_secs(),
         })
+    })
+}
+
+fn reload(in_use: &InUse) -> Json {
+    json!({
+        "read_at": second(in_use.read_at),
+        "succeeded": in_use.reloads,
+        "failed": in_use.refusals,
+        "error": in_use.refused,
+        "needs_restart": in_use.needs_restart,
     })
 }
 

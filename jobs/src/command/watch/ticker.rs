@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::console::Console;
 use super::metrics::Metrics;
 use super::progress::{Level, Line, Progress};
+use super::supervisor;
 
 /// Wall-clock time between two looks.
 const EVERY: Duration = Duration::from_secs(5);
@@ -39,9 +40,9 @@ impl Ticker {
         let tick = move || {
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 writer.write_metrics();
-                for line in progress.lines(&writer.console.overview()) {
-                    log(&line);
-                }
+                let overview = writer.console.overview();
+                supervisor::alive(&overview);
+                progress.lines(&overview).iter().for_each(log);
             }
             writer.write_metrics();
         };

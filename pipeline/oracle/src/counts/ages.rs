@@ -10,7 +10,6 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::{Archive, BASE, Cell, HEAD, Origin, Place, Sampled, Stratum};
-use crate::timeline::archived;
 
 impl Archive {
     /// What a cell in which pods of different ages are compared has of young pods of both arms, by their age in minutes:
@@ -23,14 +22,18 @@ impl Archive {
         (place, cell): (&(ProfileType, CellKey), &Cell),
     ) -> BTreeMap<Place, Stratum> {
         let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
-        let Some(since) = archived(config, hop).filter(|_| cell.provisional_until_at.is_some()) else { return strata };
+        if cell.provisional_until_at.is_none() {
+            return strata;
+        }
+        let is_kept =
+            |build: &Build, own: Hop| self.timeline.archived_of(config, build, hop).is_some_and(|since| own >= since);
         for one in self.samples.iter().filter(|one| one.origin.age > 0 && one.origin.applied <= hop) {
             let Origin { own, profile_type, ref cell, ref build, ref hardware, .. } = one.origin;
             let has_left = own.plus(config.window_hops()) <= hop;
             let arm = match has_left {
                 _ if (profile_type, cell) != (place.0, &place.1) => continue,
                 false if build == head => HEAD,
-                true if base.contains(build) && own >= since => BASE,
+                true if base.contains(build) && is_kept(build, own) => BASE,
                 _ => continue,
             };
             let minutes = (config.clock().start_of(own).0 - one.started.0) / 60_000_000_000;

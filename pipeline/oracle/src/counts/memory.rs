@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::Hop;
 
 use super::super::admission::Counted;
 use super::super::timeline::Timeline;
-use super::{Archive, Origin};
+use super::{Archive, Origin, cell_of};
 
 /// What one profile holds of a cell.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,8 @@ pub(super) fn of_memory(config: &Config, timeline: &Timeline, counted: &[&Counte
         let mut cells: BTreeMap<CellKey, OfMemory> = BTreeMap::new();
         for stack in stacks {
             let origin = Origin::new(config, timeline, one, stack.cohort.as_ref().unwrap_or(&id.cohort));
-            let of_cell = cells.entry(origin.cell.clone()).or_insert_with(|| OfMemory {
+            let cell = cell_of(config, id, stack.cohort.as_ref().unwrap_or(&id.cohort));
+            let of_cell = cells.entry(cell).or_insert_with(|| OfMemory {
                 origin,
                 pod: id.pod.clone(),
                 bucket: id.bucket().0,
@@ -69,7 +70,11 @@ pub(super) fn of_memory(config: &Config, timeline: &Timeline, counted: &[&Counte
                 (sums[0], sums[2]) = (sums[0] + stack.count, sums[2] + stack.value);
             }
         }
-        all.extend(cells.into_values());
+        all.extend(cells.into_values().map(|mut of_cell| {
+            let Held { samples, bytes, ref mut functions, .. } = of_cell.held;
+            *functions = one.over.functions(std::mem::take(functions), [samples, samples, bytes, bytes]);
+            of_cell
+        }));
     }
     all
 }

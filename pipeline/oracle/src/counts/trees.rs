@@ -11,6 +11,7 @@ use fleetdiff_schemas::time::Hop;
 
 use super::{Archive, BASE, HEAD, Origin};
 use crate::admission::Counted;
+use crate::limits::path_of;
 use crate::timeline::{Open, Timeline};
 
 /// Samples of head and base by path, block by block.
@@ -56,12 +57,10 @@ pub(super) fn stacks(
     let mut all = Vec::new();
     for one in counted {
         let Samples::Stacks(stacks) = &one.profile.samples else { continue };
-        let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
         let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
         for stack in stacks.iter().filter(|stack| stack.count > 0) {
-            let number =
-                |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
-            let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();
+            let path = one.over.path(path_of(&one.profile, &stack.frames));
+            let frames: Vec<usize> = path.iter().filter_map(|name| numbers.get(name).copied()).collect();
             let path = *places.entry(frames).or_insert_with_key(|frames| {
                 paths.push(frames.clone());
                 paths.len() - 1

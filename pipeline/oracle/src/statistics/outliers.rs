@@ -60,12 +60,12 @@ pub struct Deviation {
     pub ln_p: f64,
 }
 
-/// The result of the test by function, `None` if it is not tested. `untested` is a function that is in no family.
-pub fn outlying_pods(head: &[PodSamples], base: &[PodSamples], untested: Option<usize>) -> Vec<Option<OutlyingPods>> {
+/// The result of the test by function, `None` if it is not tested. `untested` are functions that are in no family.
+pub fn outlying_pods(head: &[PodSamples], base: &[PodSamples], untested: &[usize]) -> Vec<Option<OutlyingPods>> {
     let functions = head.iter().chain(base).map(|seen| seen.counts.len()).max().unwrap_or(0);
     let mut arms = Arms::of(head, base, functions);
     let mut found = vec![None; functions];
-    let tested: Vec<usize> = (0..functions).filter(|f| arms.is_tested(*f) && untested != Some(*f)).collect();
+    let tested: Vec<usize> = (0..functions).filter(|f| arms.is_tested(*f) && !untested.contains(f)).collect();
     if tested.is_empty() {
         return found;
     }

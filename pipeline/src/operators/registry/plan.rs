@@ -77,7 +77,8 @@ impl Planner {
         let mut plans = Vec::new();
         for (history, facts) in self.services.values_mut() {
             let plan = history.close(hop, facts, last, &self.rules);
-            if plan.begins_block || plan.look || plan.report || !plan.closed.is_empty() || !facts.counted.is_empty() {
+            let ends = !plan.closed.is_empty() || !plan.forgotten.is_empty();
+            if plan.begins_block || plan.look || plan.report || ends || !facts.counted.is_empty() {
                 plans.push(plan);
             }
         }

@@ -88,7 +88,7 @@ fn paths_of(
     if stacks.iter().all(|stack| of(stack) == 0) {
         return BTreeMap::new();
     }
-    let paths = table.paths().intern(stacks, ids);
+    let paths = table.intern_paths(stacks, ids);
     let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
     for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| of(stack) > 0) {
         let cohort = stack.cohort.as_ref().unwrap_or(default_cohort);

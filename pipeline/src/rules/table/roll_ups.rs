@@ -87,7 +87,7 @@ fn roll_up(
     let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
     let rows = each.map(|((&kind, example), (tests, young))| {
         let asking = tests.as_ref().filter(|tests| asks_requests && !tests.rows.scales.measured);
-        let contrast = || together.contrast(kind, together.unsymbolised());
+        let contrast = || together.contrast(kind, together.untested());
         let requests = asking.map(|_| RequestTests::of(&contrast(), rules.min_effect));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let (strata_detail, history) = (strata_detail.clone(), history.clone());
@@ -119,7 +119,7 @@ pub fn tests_of<'t>(
     rules: &TableRules,
     requests_known: bool,
 ) -> Vec<Option<ShareRows<'t>>> {
-    let untested = together.unsymbolised();
+    let untested = together.untested();
     let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
     let mut own = (together.support() != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None, requests_known));

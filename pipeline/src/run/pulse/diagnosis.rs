@@ -206,10 +206,10 @@ fn input(vitals: &Vitals, now: &Now) -> Option<(Condition, String)> {
         ));
     }
     if partition.state == PartitionState::Silent && partition.lag().unwrap_or(0) == 0 {
-        let given = if partition.given.records == 0 {
-            "which has given no record".to_owned()
-        } else {
-            format!("all of whose {} records were refused", partition.given.records)
+        let given = match (partition.given.records, partition.end) {
+            (0, None) => "which has given no record and whose end the broker has not told".to_owned(),
+            (0, Some(_)) => "which has given no record".to_owned(),
+            (records, _) => format!("all of whose {records} records were refused"),
         };
         let until = patience(now, now.age(partition.given.last_at.unwrap_or(vitals.started_at)));
         return Some((

@@ -20,10 +20,11 @@ impl Reader {
     /// Whether this record leaves its partition idle: all of it is refused, at hops that are open still.
     pub(super) fn stays_idle(&self, record: &Decoded, open_from: Hop) -> bool {
         let place = self.partitions.get(&record.position.partition);
-        place.is_some_and(|place| place.state == PartitionState::Idle)
+        let is_idle = place.is_some_and(|place| place.state == PartitionState::Idle);
+        (is_idle || self.history.rests(record.position.partition, record.position.offset))
             && record.points.is_empty()
             && record.parts.iter().all(Result::is_err)
-            && self.admission.booked_from(record).is_none_or(|hop| hop >= open_from)
+            && (!is_idle || self.admission.booked_from(record).is_none_or(|hop| hop >= open_from))
     }
 
     /// Moves event time over the hops of refused records, if nothing else has moved it for the time `after`. Called when the

@@ -22,6 +22,11 @@ impl Tally {
         &self.given
     }
 
+    /// Counts records that were deleted before they were read.
+    pub(super) fn lost(&mut self, records: u64) {
+        self.given.lost += records;
+    }
+
     /// Counts a record as it was decoded.
     pub(super) fn record(&mut self, record: &Decoded) {
         self.given.records += 1;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::contrast::Untested;
 use crate::number::{float, index_of, length};
 use crate::strata::BucketCounts;
 
@@ -116,7 +117,7 @@ impl<'a> Pods<'a> {
     }
 
     /// The functions that are tested, ascending.
-    pub fn family(&self, min_count: f64, min_per_pod: f64, untested: Option<usize>) -> Vec<u32> {
+    pub fn family(&self, min_count: f64, min_per_pod: f64, untested: Untested) -> Vec<u32> {
         if self.free() <= 0.0 || self.head.is_empty() {
             return Vec::new();
         }
@@ -131,7 +132,7 @@ impl<'a> Pods<'a> {
             let enough = a + b >= min_count * (1.0 - 1e-12)
                 && a >= min_per_pod * length(self.head.len())
                 && b >= min_per_pod * length(self.base.len());
-            enough && !all_or_more && untested != Some(f)
+            enough && !all_or_more && !untested.contains(&Some(f))
         };
         (0..functions).filter(tested).filter_map(|f| u32::try_from(f).ok()).collect()
     }

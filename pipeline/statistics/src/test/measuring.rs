@@ -79,7 +79,7 @@ impl<'m> Measuring<'m> {
             let varies = tests.model == Model::Rate || !is_whole_profile(count, whole);
             tests.tested[place] = count >= self.measure.min_count && count > 0.0 && varies;
         }
-        if let Some(place) = contrast.untested.and_then(|id| contrast.place(id)) {
+        for place in contrast.untested.into_iter().flatten().filter_map(|id| contrast.place(id)) {
             tests.tested[place] = false;
         }
     }

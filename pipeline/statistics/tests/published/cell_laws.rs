@@ -347,7 +347,7 @@ fn law_all_samples_are_not_tested() {
     let arms = one_stratum(whole(), whole());
     assert_eq!(measured(&arms).tested, [false, false]);
     assert_eq!(Tests::measure(&contrast(&arms), &Measure::afresh(Model::Rate)).tested, [true, false]);
-    let untested = Contrast { untested: Some(0), ..contrast(&arms) };
+    let untested = Contrast { untested: [Some(0), None], ..contrast(&arms) };
     assert_eq!(Tests::measure(&untested, &Measure::afresh(Model::Rate)).tested, [false, false]);
 }
 

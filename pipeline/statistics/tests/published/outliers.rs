@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::vectors::{Compared, cases, float, floats, list};
 
 const TOLERANCE: f64 = 1e-7;
-const ALL: Settings = Settings { keep_ln_p: 0.0, untested: None };
+const ALL: Settings = Settings { keep_ln_p: 0.0, untested: [None; 2] };
 
 /// An arm by stratum, pod and function.
 type Counts = Vec<Vec<Vec<f64>>>;
@@ -117,7 +117,7 @@ fn outliers_named() {
     assert_eq!((most.named(3, 0.05).len(), most.minority(3, 0.05)), (9, None));
     let none = found(&head(0), &base, &settings);
     assert!(none.ln_p.iter().all(|ln_p| *ln_p > -7.0), "{:?}", none.ln_p);
-    let left_out = found(&head(1), &base, &Settings { untested: Some(3), ..settings });
+    let left_out = found(&head(1), &base, &Settings { untested: [Some(3), None], ..settings });
     assert!(!left_out.tested[3] && left_out.ln_p[3].is_nan() && left_out.tests == 29);
 }
 

@@ -47,6 +47,8 @@ pub(super) struct HopMetrics {
     booked: Family<Labels, Counter>,
     clocks: Family<Labels, Gauge>,
     samples: Family<Labels, Counter>,
+    together: Family<Labels, Counter>,
+    above: Family<Labels, Gauge>,
     flags: Counter,
     hops: Counter,
     looks: Counter,
@@ -73,6 +75,10 @@ impl HopMetrics {
         registry.register("rows_rejected", rejected, metrics.booked.clone());
         let samples = "Samples of closed hops, by what became of them; those that are late are counted too";
         registry.register("samples", samples, metrics.samples.clone());
+        let together = "Samples of closed hops that were counted as _overflow, by the limit that their service exceeds";
+        registry.register("samples_overflow", together, metrics.together.clone());
+        let above = "Services that have exceeded a limit, by limit";
+        registry.register("services_above_limit", above, metrics.above.clone());
         registry.register("pods_wrong_clock", "Pods whose clock was wrong, by direction", metrics.clocks.clone());
         registry.register("comparisons_open", "Comparisons at the last look", metrics.comparisons.clone());
         registry.register("cells", "Cells at the last look, over all comparisons", metrics.cells.clone());
@@ -131,6 +137,11 @@ impl HopMetrics {
         }
         for (fate, &count) in &done.samples {
             advance(&self.samples.get_or_create(&vec![("fate", *fate)]), count);
+        }
+        for (what, (samples, services)) in &done.exceeded {
+            let of_limit = vec![("limit", what.name())];
+            advance(&self.together.get_or_create(&of_limit), *samples);
+            self.above.get_or_create(&of_limit).set(i64::try_from(services.len()).unwrap_or(i64::MAX));
         }
         for (direction, pods) in [("ahead", &done.clocks.ahead), ("behind", &done.clocks.behind)] {
             let of = self.clocks.get_or_create(&vec![("direction", direction)]);

@@ -15,6 +15,7 @@ type OfReason = Vec<(&'static str, &'static str)>;
 #[derive(Debug, Default)]
 pub(super) struct PartitionMetrics {
     records: Family<OfPartition, Counter>,
+    lost: Family<OfPartition, Counter>,
     lag: Family<OfPartition, Gauge>,
     lag_time: Family<OfPartition, Reading>,
     watermark: Family<OfPartition, Reading>,
@@ -31,6 +32,8 @@ impl PartitionMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         registry.register("partition_records", "Records that were read", metrics.records.clone());
+        let help = "Records that the brokers deleted before they were read, by their offsets";
+        registry.register("partition_lost_records", help, metrics.lost.clone());
         registry.register("partition_lag_records", "Records that are still to be read", metrics.lag.clone());
         for (name, help, gauge) in [
             ("partition_lag", "Age of the last record if more are to be read, else 0", &metrics.lag_time),
@@ -78,6 +81,7 @@ impl PartitionMetrics {
 
     fn take_partition(&self, labels: &OfPartition, partition: &PartitionVitals, overview: &Overview) {
         advance(&self.records.get_or_create(labels), partition.given.records);
+        advance(&self.lost.get_or_create(labels), partition.given.lost);
         if let Some(lag) = partition.lag() {
             self.lag.get_or_create(labels).set(level(lag));
         }

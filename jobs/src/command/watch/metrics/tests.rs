@@ -6,15 +6,25 @@ use fleetdiff_pipeline::run::pulse::{Given, PartitionState, PartitionVitals, Vit
 use fleetdiff_report::AaCheckRate;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use fleetdiff_schemas::verdict::Limited;
 
 use super::*;
+use crate::command::watch::console::InUse;
 use crate::command::watch::done::Done;
 
-fn overview(vitals: Vitals, done: Done) -> Overview {
+pub(in super::super) fn overview(vitals: Vitals, done: Done) -> Overview {
     let (wall, clock) = (Nanos::from_seconds(1_000), HopClock::new(Nanos::from_seconds(10)));
     let now = Now { instant: Instant::now(), wall, clock, idle_after: None };
     let diagnosis = diagnose(&vitals, &now);
-    Overview { vitals, done, now, diagnosis, receivers: Vec::new(), resident_bytes: Some(4096) }
+    Overview {
+        vitals,
+        done,
+        now,
+        diagnosis,
+        receivers: Vec::new(),
+        in_use: InUse::default(),
+        resident_bytes: Some(4096),
+    }
 }
 
 fn partition(records: u64, refused: u64) -> PartitionVitals {
@@ -111,7 +121,8 @@ fn what_is_deployed_asks_for_metrics_that_exist() {
     let mut vitals = Vitals::at_start(Instant::now());
     vitals.partitions.insert((Arc::from("t"), 0), partition(9, 1));
     let aa_check = AaCheckRate { reports: 2, tests: 1000, flags: 1 };
-    let done = Done { samples: [("too_late", 1)].into(), aa_check, ..Done::default() };
+    let exceeded = [(Limited::Functions, (7, ["s".into()].into()))].into();
+    let done = Done { samples: [("too_late", 1)].into(), exceeded, aa_check, ..Done::default() };
     let receivers = vec![("r".to_owned(), fleetdiff_connectors::receivers::ReceiverCounts::default())];
     let text = Metrics::new(&Latencies::new()).text(&Overview { receivers, ..overview(vitals, done) }).unwrap();
     let exported = |name: &str| {

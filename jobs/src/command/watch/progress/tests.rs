@@ -6,6 +6,7 @@ use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 use super::*;
+use crate::command::watch::console::InUse;
 use crate::command::watch::done::Done;
 
 /// A run of one partition, looked at every five seconds.
@@ -61,7 +62,8 @@ impl Run {
             let now = Now { instant, wall, clock: HopClock::new(Nanos::from_seconds(10)), idle_after: None };
             let diagnosis = diagnose(&self.vitals, &now);
             let (vitals, done) = (self.vitals.clone(), self.done.clone());
-            let overview = Overview { vitals, done, now, diagnosis, receivers: Vec::new(), resident_bytes: None };
+            let (receivers, in_use) = (Vec::new(), InUse::default());
+            let overview = Overview { vitals, done, now, diagnosis, receivers, in_use, resident_bytes: None };
             lines.extend(self.progress.lines(&overview).into_iter().map(|line| (second, line)));
         }
         lines

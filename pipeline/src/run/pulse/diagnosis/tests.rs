@@ -35,6 +35,12 @@ impl Case {
         self
     }
 
+    /// The broker has not told where a partition ends.
+    fn untold(mut self, number: i32) -> Self {
+        self.vitals.partitions.get_mut(&(Arc::from("t"), number)).unwrap().end = None;
+        self
+    }
+
     /// All records of a partition were refused.
     fn refused(mut self, number: i32, detail: &str) -> Self {
         let given = &mut self.vitals.partitions.get_mut(&(Arc::from("t"), number)).unwrap().given;
@@ -107,6 +113,11 @@ fn every_state_has_its_reason_in_words() {
         .with(1, silent, 0, 0, 0)
         .with(2, silent, 0, 0, 0)
         .says(Condition::PartitionSilent, &["waits for partition 1 of t, which has given no record"]);
+    Case::new()
+        .with(0, watermark(50), 9, 9, 99)
+        .with(1, silent, 0, 0, 0)
+        .untold(1)
+        .says(Condition::PartitionSilent, &["given no record and whose end the broker has not told"]);
     Case::new().with(0, watermark(50), 9, 9, 99).with(1, silent, 4, 4, 70).refused(1, "x").says(
         Condition::PartitionSilent,
         &["partition 1 of t, all of whose 4 records were refused; without it from about 30 s on"],

@@ -1,0 +1,80 @@
+//! What becomes of a topic while it is read: it gets partitions, its retention deletes records that were not read yet, or it is
+//! deleted, and perhaps made anew.
+
+use std::time::Duration;
+
+use fleetdiff_schemas::source::Polled;
+use rdkafka::consumer::Consumer;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+use super::TopicSource;
+use super::partition::{self, watermarks};
+use super::scout::Shrunk;
+use crate::kafka::error::BrokerError;
+use crate::kafka::topic;
+
+impl TopicSource {
+    /// The next change that was found.
+    pub(super) fn look_for_changes(&mut self) -> Result<Option<Polled>, BrokerError> {
+        let Some(scout) = &self.scout else { return Ok(None) };
+        if scout.is_gone() {
+            return Err(self.deleted());
+        }
+        if let Some(Shrunk { partition, next, end }) = scout.shrunk() {
+            return Err(self.replaced(partition, next, end));
+        }
+        let count = scout.partitions();
+        while self.known < count {
+            let number = self.known;
+            self.known += 1;
+            if self.share.owns(number) {
+                self.add(number)?;
+                return Ok(Some(Polled::PartitionAdded(number)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&mut self, number: i32) -> Result<(), BrokerError> {
+        let span = partition::span(&self.consumer, &self.client, &self.settings, number)?;
+        self.partitions.push(partition::split(&self.consumer, &self.client, &self.name, span)?);
+        self.assign_at(number, span.start)
+    }
+
+    /// Goes on where records are, after the broker has said that the next offset is out of range. Gives what is lost.
+    pub(super) fn resume(&mut self, number: i32) -> Result<Option<Polled>, BrokerError> {
+        let (low, high) = watermarks(&self.consumer, &self.client, &self.name, number)?;
+        let Some(partition) = self.partitions.iter_mut().find(|found| found.number == number) else { return Ok(None) };
+        let next = partition.next;
+        if high < next {
+            return Err(self.replaced(number, next, high));
+        }
+        partition.next = next.max(low);
+        let at = partition.next;
+        let mut list = TopicPartitionList::with_capacity(1);
+        list.add_partition(&self.name, number);
+        self.consumer.incremental_unassign(&list).map_err(|error| self.explain(&error))?;
+        self.consumer.poll(Duration::ZERO);
+        self.assign_at(number, at)?;
+        Ok((at > next).then_some(Polled::Lost(number, next..at)))
+    }
+
+    fn assign_at(&self, number: i32, offset: i64) -> Result<(), BrokerError> {
+        let mut list = TopicPartitionList::with_capacity(1);
+        list.add_partition_offset(&self.name, number, Offset::Offset(offset)).map_err(|error| self.explain(&error))?;
+        self.consumer.incremental_assign(&list).map_err(|error| self.explain(&error))
+    }
+
+    pub(super) fn explain(&self, error: &rdkafka::error::KafkaError) -> BrokerError {
+        topic::explain(&self.consumer, error, &self.name, &self.client.brokers)
+    }
+
+    fn replaced(&self, partition: i32, next: i64, end: i64) -> BrokerError {
+        let detail = format!("it was read up to offset {next}, and now ends at offset {end}");
+        BrokerError::Replaced { topic: self.name.to_string(), partition, detail }
+    }
+
+    pub(super) fn deleted(&self) -> BrokerError {
+        BrokerError::Deleted { topic: self.name.to_string(), brokers: self.client.brokers.clone() }
+    }
+}

@@ -1,0 +1,40 @@
+//! What the service says to systemd, if it runs under it: that it has started, lives, reloads and stops.
+
+use sd_notify::NotifyState;
+
+use super::console::Overview;
+
+/// It has started, or it has taken another configuration.
+pub(crate) fn ready() {
+    say(&[NotifyState::Ready]);
+}
+
+/// It reads its configuration again.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => say(&[NotifyState::Reloading, now]),
+        Err(_) => say(&[NotifyState::Reloading]),
+    }
+}
+
+/// It ends.
+pub(crate) fn stopping() {
+    say(&[NotifyState::Stopping]);
+}
+
+/// How it is, for `systemctl status`; and that it lives, unless it hangs, so that systemd starts it again.
+pub(crate) fn alive(overview: &Overview) {
+    let diagnosis = &overview.diagnosis;
+    let status = format!("{}: {}", diagnosis.condition.name(), diagnosis.reason);
+    match overview.hangs() {
+        None => say(&[NotifyState::Watchdog, NotifyState::Status(&status)]),
+        Some(why) => say(&[NotifyState::Status(&why)]),
+    }
+}
+
+/// NB: without systemd nothing is said, which is no error.
+fn say(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!("systemd does not listen: {error}");
+    }
+}

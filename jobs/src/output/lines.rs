@@ -1,0 +1,91 @@
+//! Logs in an output folder, of one JSON object a line. A line is on disk before what it says has any effect.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinesError {
+    /// It cannot be read or written.
+    #[error("cannot use the log of {many} {}", path.display())]
+    File {
+        /// Of what.
+        many: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        source: std::io::Error,
+    },
+    /// A line is something else.
+    #[error("line {line} of {} is no {one}", path.display())]
+    Line {
+        /// What it should be.
+        one: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// What a log is.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// Name of the file in an output folder.
+    pub(crate) file: &'static str,
+    /// What its lines are, in words.
+    pub(crate) many: &'static str,
+    /// What one of them is.
+    pub(crate) one: &'static str,
+}
+
+/// A log to which lines are added.
+#[derive(Debug)]
+pub(crate) struct Lines<T> {
+    about: &'static About,
+    path: PathBuf,
+    file: File,
+    of: PhantomData<fn(&T)>,
+}
+
+impl<T: Serialize + DeserializeOwned> Lines<T> {
+    /// The log of a folder, and what it holds.
+    ///
+    /// # Errors
+    /// [`LinesError`]. A last line without its end is no error: the run that wrote it ended before it had any effect.
+    pub(crate) fn open(folder: &Path, about: &'static About) -> Result<(Self, Vec<T>), LinesError> {
+        let path = folder.join(about.file);
+        let failed = |source| LinesError::File { many: about.many, path: path.clone(), source };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let whole = text.rfind('\n').map_or("", |end| text.get(..=end).unwrap_or_default());
+        if whole.len() < text.len() {
+            file.set_len(u64::try_from(whole.len()).unwrap_or(0)).map_err(failed)?;
+        }
+        let parsed = |(line, text)| {
+            let wrong = |source| LinesError::Line { one: about.one, path: path.clone(), line, source };
+            serde_json::from_str(text).map_err(wrong)
+        };
+        let known = (1..).zip(whole.lines()).map(parsed).collect::<Result<Vec<_>, _>>()?;
+        Ok((Self { about, path, file, of: PhantomData }, known))
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// [`LinesError::File`].
+    pub(crate) fn append(&mut self, one: &T) -> Result<(), LinesError> {
+        let line = serde_json::to_string(one).map_err(std::io::Error::from);
+        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
+        let kept = written.and_then(|()| self.file.sync_data());
+        kept.map_err(|source| LinesError::File { many: self.about.many, path: self.path.clone(), source })
+    }
+}

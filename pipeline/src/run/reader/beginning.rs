@@ -1,0 +1,97 @@
+//! How partitions begin: those that are there at the start, those that are added later, and those whose next records are gone.
+
+use std::ops::Range;
+
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::source::{NEW_FOLDER, SourceError};
+use fleetdiff_schemas::time::Hop;
+
+use super::{Place, Reader};
+use crate::rules::decisions::Decision;
+use crate::rules::decisions::history::{Beginning, Gone};
+use crate::rules::watermarks::PartitionState;
+use crate::run::error::RunError;
+
+impl Reader {
+    /// Begins with a partition that is there at the start.
+    pub(super) fn begin(&mut self, partition: i32) -> Result<(), RunError> {
+        let Some(held) = self.source.held(partition) else {
+            self.partitions.insert(partition, Place::unread());
+            return Ok(());
+        };
+        let beginning = self.history.begin(partition, &held).map_err(|gone| self.gone(&gone))?;
+        let offset = held.start;
+        self.partitions.insert(partition, Place { next_offset: offset, is_unread: true, ..Place::unread() });
+        match beginning {
+            Beginning::Known => Ok(()),
+            Beginning::Lost(lost) => self.lose(partition, lost),
+            Beginning::New(from_hop) => self.log_beginning(partition, offset, from_hop),
+        }
+    }
+
+    /// Begins with a partition that was added. It is not waited for before it gives something, unless nothing is closed yet.
+    pub(super) fn join(&mut self, partition: i32, open_from: Hop) -> Result<(), RunError> {
+        let offset = self.source.held(partition).map_or(0, |held| held.start);
+        self.log_beginning(partition, offset, open_from)?;
+        let mut place = Place { next_offset: offset, is_unread: true, ..Place::unread() };
+        if open_from > Hop(0) {
+            place.state = PartitionState::Idle;
+            place.idle_since = Some(place.active_at);
+        }
+        self.partitions.insert(partition, place);
+        Ok(())
+    }
+
+    fn log_beginning(&mut self, partition: i32, offset: i64, from_hop: Hop) -> Result<(), RunError> {
+        let source = self.source.name().to_owned();
+        if from_hop > Hop(0) {
+            let from = fleetdiff_schemas::tables::calendar::rfc3339(self.clock.start_of(from_hop));
+            tracing::warn!(source, partition, "the partition was added: its records are counted from {from} on");
+            self.returns.add(partition, offset, from_hop);
+            self.history.added(partition, offset);
+        }
+        let begun = Decision::Begun { source, partition, offset, from_hop };
+        self.decisions.append(&begun).map_err(RunError::Decision)
+    }
+
+    /// Goes on after records that were deleted before they were read.
+    pub(super) fn lose(&mut self, partition: i32, lost: Range<i64>) -> Result<(), RunError> {
+        let source = self.source.name().to_owned();
+        let records = u64::try_from(lost.end.saturating_sub(lost.start)).unwrap_or(0);
+        tracing::error!(
+            source,
+            partition,
+            "{records} records are lost (offsets {} to {}): the brokers deleted them before they were read (retention)",
+            lost.start,
+            lost.end.saturating_sub(1)
+        );
+        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
+        place.tally.lost(records);
+        place.next_offset = lost.end;
+        let decision = Decision::Lost { source, partition, offset: lost.start, next_offset: lost.end };
+        self.decisions.append(&decision).map_err(RunError::Decision)
+    }
+
+    /// The first record of a partition must be the one with which it began.
+    pub(super) fn check_first(&mut self, record: &Decoded) -> Result<(), RunError> {
+        let (partition, offset, stamped_at) =
+            (record.position.partition, record.position.offset, record.stamped.time());
+        let Some(place) = self.partitions.get_mut(&partition).filter(|place| place.is_unread) else { return Ok(()) };
+        place.is_unread = false;
+        let is_new = self.history.take_first(partition, offset, stamped_at).map_err(|gone| self.gone(&gone))?;
+        if is_new {
+            let source = self.source.name().to_owned();
+            let first = Decision::First { source, partition, offset, stamped_at };
+            self.decisions.append(&first).map_err(RunError::Decision)?;
+        }
+        Ok(())
+    }
+
+    fn gone(&self, gone: &Gone) -> RunError {
+        RunError::Source(SourceError {
+            source_name: self.source.name().to_owned(),
+            detail: gone.to_string(),
+            hint: NEW_FOLDER.to_owned(),
+        })
+    }
+}
