@@ -22,6 +22,18 @@ pub enum BrokerError {
         /// Bootstrap servers as given.
         brokers: String,
     },
+    /// A partition has had no leader for as long as a connection may take.
+    #[error(
+        "partition {partition} of topic {topic} at {brokers} has no leader: no broker that holds its records is in the cluster"
+    )]
+    NoLeader {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// Bootstrap servers as given.
+        brokers: String,
+    },
     /// The cluster refuses this client.
     #[error("{brokers} refuses access to {what}: {detail}")]
     Denied {
@@ -130,6 +142,7 @@ impl BrokerError {
         match self {
             Self::Unreachable { .. } => "kafka_unreachable",
             Self::UnknownTopic { .. } => "kafka_unknown_topic",
+            Self::NoLeader { .. } => "kafka_no_leader",
             Self::Denied { .. } => "kafka_denied",
             Self::Property { .. } => "kafka_property",
             Self::Offset { .. } => "kafka_offset",
@@ -150,6 +163,7 @@ impl BrokerError {
                 "check host and port of --brokers, that the broker runs, and security.protocol if it expects TLS or SASL"
             }
             Self::UnknownTopic { .. } => "check its name, or create it first (publish creates the topic it writes to)",
+            Self::NoLeader { .. } => "start the brokers that hold it, or wait until they are back in the cluster",
             Self::Denied { .. } => "check the sasl.* and ssl.* properties and the cluster's access rules for this user",
             Self::Property { .. } => "see the configuration page of librdkafka for its name and values",
             Self::Offset { .. } => "start from another offset; records that retention has deleted cannot be read again",

@@ -27,7 +27,6 @@ use self::scout::Scout;
 pub use self::settings::TopicSettings;
 use super::client::{ClientSettings, READS, Reporter};
 use super::error::BrokerError;
-use super::topic;
 
 /// How long one poll waits if there is nothing.
 const IDLE_WAIT: Duration = Duration::from_millis(2);
@@ -96,7 +95,8 @@ impl Drop for TopicSource {
 }
 
 impl TopicSource {
-    /// Opens this share of the topic, whose records hold `contents`.
+    /// Opens this share of the topic of `count` partitions ([`partition_count`](super::topic::partition_count), asked once for
+    /// all shares), whose records hold `contents`.
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::UnknownTopic`],
@@ -105,10 +105,10 @@ impl TopicSource {
     pub fn open(
         client: &ClientSettings,
         settings: TopicSettings,
+        count: i32,
         share: Share,
         contents: Contents,
     ) -> Result<Self, BrokerError> {
-        let count = topic::partition_count(client, &settings.topic)?;
         let owned = (0..count).filter(|&number| share.owns(number));
         let consumer = Arc::new(consumer(client, &settings, owned.clone().count())?);
         let spans =

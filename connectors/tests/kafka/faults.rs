@@ -6,19 +6,21 @@ use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
-use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::source::{Share, TopicSettings};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
-use fleetdiff_formats::{Format, Labels, Options, pprof};
+use fleetdiff_formats::{Format, Labels, pprof};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source};
 use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::metadata::MetadataPartition;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::broker;
 use crate::fleet::{comparable, fleet};
-use crate::reading::{PATIENCE, client, read_share};
+use crate::reading::{PATIENCE, client, read_share, try_open, until_end};
 use crate::round_trip::publish;
 
 /// A record as any program might write it: headers and a value.
@@ -201,12 +203,8 @@ fn transactions_are_read_when_committed_and_their_markers_end_a_partition() {
 
 fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
     std::thread::scope(|scope| {
-        let source = scope.spawn(|| {
-            let decoder = Format::Pprof.decoder(&Options::default());
-            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, Contents::Profiles(decoder))
-                .err()
-                .unwrap()
-        });
+        let source =
+            scope.spawn(|| try_open(client, TopicSettings::new(topic), Share::WHOLE, Format::Pprof).err().unwrap());
         let publisher = scope.spawn(|| {
             let settings = PublishSettings::new(topic, RecordForm::Pprof, Key::None);
             Publisher::open(client, settings).err().unwrap()
@@ -247,13 +245,7 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
     topic::ensure(&client, TopicPlan { name: "lost", partitions: 2, replication: None, configuration: &[] }).unwrap();
     let client = ClientSettings { connect_timeout: Duration::from_secs(1), ..client };
     let settings = TopicSettings { give_up_after: Duration::from_millis(200), ..TopicSettings::new("lost") };
-    let mut source = TopicSource::open(
-        &client,
-        settings,
-        Share::WHOLE,
-        Contents::Profiles(Format::Pprof.decoder(&Options::default())),
-    )
-    .unwrap();
+    let mut source = try_open(&client, settings, Share::WHOLE, Format::Pprof).unwrap();
     drop(own);
     let deadline = Instant::now() + PATIENCE;
     let error = loop {
@@ -266,14 +258,49 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
     assert!(error.to_string().contains(&client.brokers), "{error}");
 }
 
+/// Which broker leads each partition, -1 for none.
+fn leaders(client: &ClientSettings, topic: &str) -> Vec<i32> {
+    let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", &client.brokers).create().unwrap();
+    let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).unwrap();
+    metadata.topics()[0].partitions().iter().map(MetadataPartition::leader).collect()
+}
+
+/// A partition's only broker hangs and is put out of the cluster. The client library says from then on that the partition is
+/// unknown, also once it has a leader again.
+#[test]
+fn a_partition_without_a_leader_is_waited_for_and_is_not_an_unknown_topic() {
+    let first = broker::Broker::start();
+    let second = first.another(2);
+    let client = ClientSettings { connect_timeout: Duration::from_secs(30), ..ClientSettings::new(first.address()) };
+    topic::ensure(&client, TopicPlan { name: "away", partitions: 2, replication: Some(1), configuration: &[] })
+        .unwrap();
+    let led = leaders(&client, "away");
+    assert!(led.contains(&2), "{led:?}");
+    second.signal("STOP");
+    let deadline = Instant::now() + PATIENCE;
+    while !leaders(&client, "away").contains(&-1) {
+        assert!(Instant::now() < deadline, "{:?}", leaders(&client, "away"));
+    }
+    let open = |client: &ClientSettings| try_open(client, until_end("away"), Share::WHOLE, Format::Pprof);
+    let hasty = ClientSettings { connect_timeout: Duration::from_secs(1), ..client.clone() };
+    let error = open(&hasty).err().unwrap();
+    assert_eq!(error.code(), "kafka_no_leader", "{error}");
+    let partition = led.iter().position(|leader| *leader == 2).unwrap();
+    assert!(error.to_string().contains(&format!("partition {partition} of topic away")), "{error}");
+
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| open(&client).map(|mut source| source.poll().unwrap()));
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(!waiting.is_finished());
+        second.signal("CONT");
+        waiting.join().unwrap().unwrap();
+    });
+}
+
 #[test]
 fn an_unknown_topic_is_an_error_and_asking_does_not_make_it() {
     for _ in 0..2 {
-        let decoder = Format::Pprof.decoder(&Options::default());
-        let error =
-            TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, Contents::Profiles(decoder))
-                .err()
-                .unwrap();
+        let error = try_open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, Format::Pprof).err().unwrap();
         assert_eq!(error.code(), "kafka_unknown_topic");
         assert!(error.to_string().contains("nowhere") && error.to_string().contains(broker::shared().address()));
     }
@@ -284,8 +311,7 @@ fn an_unknown_topic_is_an_error_and_asking_does_not_make_it() {
 fn a_start_beyond_the_end_is_an_error_with_both_offsets() {
     publish("short", RecordForm::Pprof, Key::None, &fleet(3, 1));
     let settings = TopicSettings { start: [(1, 40)].into(), ..TopicSettings::new("short") };
-    let decoder = Format::Pprof.decoder(&Options::default());
-    let error = TopicSource::open(&client(), settings, Share::WHOLE, Contents::Profiles(decoder)).err().unwrap();
+    let error = try_open(&client(), settings, Share::WHOLE, Format::Pprof).err().unwrap();
     assert_eq!(error.code(), "kafka_offset");
     let text = error.to_string();
     assert!(text.contains("short") && text.contains("partition 1") && text.contains("40"), "{text}");

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::topic;
 use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
@@ -53,9 +55,20 @@ pub fn until_end(topic: &str) -> TopicSettings {
     TopicSettings { until_end: true, ..TopicSettings::new(topic) }
 }
 
-/// Opens one share of a topic.
+/// Opens one share of a topic, however many partitions it has.
+pub fn try_open(
+    client: &ClientSettings,
+    settings: TopicSettings,
+    share: Share,
+    format: Format,
+) -> Result<TopicSource, BrokerError> {
+    let count = topic::partition_count(client, &settings.topic)?;
+    TopicSource::open(client, settings, count, share, Contents::Profiles(format.decoder(&Options::default())))
+}
+
+/// [`try_open`] by the broker of these tests.
 pub fn open(settings: TopicSettings, share: Share, format: Format) -> TopicSource {
-    TopicSource::open(&client(), settings, share, Contents::Profiles(format.decoder(&Options::default()))).unwrap()
+    try_open(&client(), settings, share, format).unwrap()
 }
 
 /// Polls until `done`, which sees everything read so far and the latest answer.

@@ -87,6 +87,24 @@ impl Broker {
         })
     }
 
+    /// Sends a signal to the broker's process: STOP and CONT make a broker that hangs.
+    ///
+    /// # Panics
+    /// If there is no such process.
+    #[allow(dead_code, reason = "most tests need a broker that answers")]
+    pub fn signal(&self, name: &str) {
+        let folder = self.folder.path().canonicalize().expect("the broker's folder");
+        let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok).map(|entry| entry.path());
+        let is_it = |process: &PathBuf| {
+            let command = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+            command.starts_with("java\0") && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder)
+        };
+        let found: Vec<PathBuf> = processes.filter(is_it).collect();
+        let [process] = found.as_slice() else { panic!("one broker in {}: {found:?}", folder.display()) };
+        let sent = Command::new("kill").args(["-s", name]).arg(process.file_name().expect("its number")).status();
+        assert!(sent.expect("kill").success(), "{name} to {}", process.display());
+    }
+
     fn attempt(jars: &Path) -> Result<Self, String> {
         let [broker_port, controller_port] = free_ports();
         Self::run(jars, broker_port, "--standalone", |folder| configure(folder, broker_port, controller_port))

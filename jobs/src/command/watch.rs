@@ -90,7 +90,8 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let in_use = InUse::new(configuration, wall_now());
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
-    let (output, guidance) = open(configuration, &receivers, &stop)?;
+    let partitions = Partitions::ask(configuration)?;
+    let (output, guidance) = open(configuration, partitions, &receivers, &stop)?;
     let decisions = decisions::open(&configuration.output.folder)?;
     let decisions = decisions.with_output_before(output.written_before(config.clock()));
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
     supervisor::ready();
     let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse: console.pulse().clone() };
-    let sources = sources(configuration, args.until_end);
+    let sources = sources(configuration, partitions, args.until_end);
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
     if let Some(reload) = reload {
         reload.finish();
@@ -172,14 +173,31 @@ fn show(
     Ok(Ticker::start(writer)?)
 }
 
+/// How many partitions each topic has, asked once for all workers: another answer a moment later would be another topic to one of them.
+#[derive(Clone, Copy)]
+struct Partitions {
+    profiles: i32,
+    /// 0 if requests are not read from a topic.
+    requests: i32,
+}
+
+impl Partitions {
+    fn ask(Configuration { kafka, .. }: &Configuration) -> Result<Self, Failure> {
+        let ask = |topic: &str| topic::partition_count(&kafka.client, topic).map_err(Failure::of_broker);
+        let profiles = ask(&kafka.topic)?;
+        let requests = if kafka.metrics_topic.is_empty() { 0 } else { ask(&kafka.metrics_topic)? };
+        Ok(Self { profiles, requests })
+    }
+}
+
 /// Opens everything that can fail before anything is read; gives also what alerts say besides their rows.
 fn open(
     configuration: &Configuration,
+    partitions: Partitions,
     receivers: &Receivers,
     stop: &Arc<AtomicBool>,
 ) -> Result<(Output, GuidanceLog), Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
-    let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
     let folder = &configuration.output.folder;
     // NB: in this order. A second run in this folder is refused before it could take the topic of alerts from the first.
     let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush)?;
@@ -197,8 +215,9 @@ fn open(
         format!(", requests of topic {}", kafka.metrics_topic)
     };
     tracing::info!(
-        "reading topic {} ({partitions} partitions, {}){requests} at {} with {} workers; tables to {}, alerts to {}",
+        "reading topic {} ({} partitions, {}){requests} at {} with {} workers; tables to {}, alerts to {}",
         kafka.topic,
+        partitions.profiles,
         kafka.format.name(),
         kafka.client.brokers,
         configuration.workers,
@@ -208,23 +227,25 @@ fn open(
     Ok((output, guidance))
 }
 
-fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
+fn sources(configuration: &Configuration, partitions: Partitions, until_end: bool) -> Arc<SourceFactory> {
     let (kafka, options) = (configuration.kafka.clone(), configuration.of_records());
     Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        let open = |topic: &str, contents| -> Result<Box<dyn Source>, SourceError> {
+        let open = |topic: &str, count, contents| -> Result<Box<dyn Source>, SourceError> {
             let args = TopicSettings {
                 until_end,
                 identity: kafka.identity(),
                 give_up_after: kafka.give_up_after,
                 ..TopicSettings::new(topic)
             };
-            let source = TopicSource::open(&kafka.client, args, Share { worker, workers }, contents);
+            let source = TopicSource::open(&kafka.client, args, count, Share { worker, workers }, contents);
             Ok(Box::new(source.map_err(|failure| failure.into_source_error(topic))?))
         };
-        let mut sources = vec![open(&kafka.topic, Contents::Profiles(kafka.format.decoder(&options)))?];
+        let profiles = Contents::Profiles(kafka.format.decoder(&options));
+        let mut sources = vec![open(&kafka.topic, partitions.profiles, profiles)?];
         if !kafka.metrics_topic.is_empty() {
             let requests = RequestDecoder::new(&options, kafka.request_metrics.iter().cloned());
-            sources.push(open(&kafka.metrics_topic, Contents::Requests(Box::new(requests)))?);
+            let requests = Contents::Requests(Box::new(requests));
+            sources.push(open(&kafka.metrics_topic, partitions.requests, requests)?);
         }
         Ok(sources)
     })

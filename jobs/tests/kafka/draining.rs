@@ -9,7 +9,6 @@ use crate::hook::{Act, Hook};
 use crate::program::{start, succeed, text};
 use crate::results::{of_folder, read_alerts_at};
 use crate::service::{files_of, generate, stop, wait_for, watch};
-use crate::status::{process_of, signal};
 
 /// How long a service may take to end; Kubernetes kills it after 60 s with the manifests of `deploy`, after 30 s without.
 const GRACE: Duration = Duration::from_secs(30);
@@ -75,14 +74,13 @@ fn brokers_that_hang_do_not_hold_up_the_end_and_the_next_service_sends_what_is_m
     };
     succeed(&[&args(&whole, "hung-whole")[..], &["--until-end"]].concat());
     let service = start(&args(&output, "hung-alerts"), &log);
-    let process = process_of(&broker);
     // It is logged just before it is sent.
     wait_for("an incident", &log, || said(&log).contains("incident raised"));
-    signal(process, "STOP");
+    broker.signal("STOP");
     let asked = Instant::now();
     let code = stop(service, "TERM");
     let took = asked.elapsed();
-    signal(process, "CONT");
+    broker.signal("CONT");
     assert!(took < GRACE, "{took:?}: {}", said(&log));
     assert!(code == Some(0) || said(&log).contains("hung-alerts"), "{code:?}: {}", said(&log));
 
@@ -90,11 +88,11 @@ fn brokers_that_hang_do_not_hold_up_the_end_and_the_next_service_sends_what_is_m
     let idle = scratch.path().join("idle");
     let service = start(&args(&idle, ""), &log);
     wait_for("a closed interval", &log, || files_of(&idle, "ledger") > 0);
-    signal(process, "STOP");
+    broker.signal("STOP");
     let asked = Instant::now();
     let code = stop(service, "TERM");
     let took = asked.elapsed();
-    signal(process, "CONT");
+    broker.signal("CONT");
     assert!(took < GRACE && code == Some(0), "{took:?} {code:?}: {}", said(&log));
 
     succeed(&[&args(&output, "hung-alerts")[..], &["--until-end"]].concat());

@@ -148,22 +148,6 @@ pub fn get(port: u16, path: &str) -> (u16, String) {
     (code, if head.contains("transfer-encoding: chunked") { panic!("chunked: {head}") } else { body.to_owned() })
 }
 
-/// The process of a broker of this test, found by the port in its configuration.
-pub fn process_of(broker: &Broker) -> u32 {
-    let port = format!("127.0.0.1:{}", broker.address().rsplit(':').next().unwrap());
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    let is_it = |process: &u32| {
-        let folder = Path::new("/proc").join(process.to_string());
-        let command = fs::read_to_string(folder.join("cmdline")).unwrap_or_default();
-        let properties = fs::read_to_string(folder.join("cwd/server.properties")).unwrap_or_default();
-        command.starts_with("java\0") && properties.contains(&port)
-    };
-    let found: Vec<u32> = processes.filter(is_it).collect();
-    let [process] = found.as_slice() else { panic!("one broker at {port}: {found:?}") };
-    *process
-}
-
 pub fn signal(process: u32, signal: &str) {
     assert!(Command::new("kill").args(["-s", signal, &process.to_string()]).status().unwrap().success());
 }
@@ -268,10 +252,9 @@ fn a_broker_that_hangs_is_said_with_since_when_and_forgotten_once_it_answers() {
     let service = Watched::start(broker.address(), "hangs", "delta", &[]);
     let log = service.folder.path().join("log");
     service.status_once_read();
-    let process = process_of(&broker);
-    signal(process, "STOP");
+    broker.signal("STOP");
     let status = service.says("broker_unreachable", "no broker has answered for topic hangs since");
-    signal(process, "CONT");
+    broker.signal("CONT");
     // Each worker has a client of its own, which finds it out by itself.
     let mut transports = status["transports"].as_array().unwrap().iter();
     assert!(transports.any(|transport| transport["unreachable_since"].is_string()), "{status:#}");

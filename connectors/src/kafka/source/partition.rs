@@ -16,9 +16,9 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::settings::TopicSettings;
 use crate::kafka::client::{ClientSettings, Reporter};
 use crate::kafka::error::{BrokerError, is_unknown};
-use crate::kafka::topic::explain;
+use crate::kafka::topic::{explain, partitions_seen};
 
-/// How long until a partition without a leader is asked again.
+/// How long until a partition without a leader, or one that is unknown, is asked for again.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// The part of a partition that is to be read.
@@ -104,8 +104,8 @@ impl Partition {
     }
 }
 
-/// The first and the next offset of a partition. One that has no leader yet, as in the moment after its topic was made, or that a broker does not know
-/// yet, as in the moment after it came back, gets the time of a connection.
+/// The first and the next offset of a partition. One that has no leader, as in the moment after its topic was made or its broker came
+/// back, or that a broker does not know yet, gets the time of a connection.
 pub(super) fn watermarks(
     consumer: &BaseConsumer<Reporter>,
     client: &ClientSettings,
@@ -114,10 +114,23 @@ pub(super) fn watermarks(
 ) -> Result<(i64, i64), BrokerError> {
     let deadline = Instant::now() + client.connect_timeout;
     loop {
-        match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
-            Err(error) if mends_soon(&error) && Instant::now() < deadline => std::thread::sleep(AGAIN),
-            found => return found.map_err(|error| explain(consumer, &error, topic, &client.brokers)),
+        let error = match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
+            Ok(found) => return Ok(found),
+            Err(error) if mends_soon(&error) => error,
+            Err(error) => return Err(explain(consumer, &error, topic, &client.brokers)),
+        };
+        // NB: of a partition that had no leader when the library last saw it, it says that it is unknown, and asks no broker again.
+        let count = partitions_seen(consumer, topic, client.connect_timeout);
+        if Instant::now() < deadline {
+            std::thread::sleep(AGAIN);
+            continue;
         }
+        return Err(match count {
+            Ok(Some(count)) if number < count => {
+                BrokerError::NoLeader { topic: topic.to_owned(), partition: number, brokers: client.brokers.clone() }
+            }
+            _ => explain(consumer, &error, topic, &client.brokers),
+        });
     }
 }
 
