@@ -6,7 +6,7 @@
 //! with [`OutputError::Nondeterministic`].
 //!
 //! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
-//! all eleven tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
+//! all tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
 //! occurs.
 
 use std::path::Path;
@@ -106,29 +106,33 @@ impl ParquetOutput {
     /// # Errors
     /// [`OutputError::Nondeterministic`]: a file already exists and differs. [`OutputError::Unwritable`]: the store
     /// refused. [`OutputError::Row`]: a row holds NaN.
-    pub fn write(&mut self, tables: &Tables) -> Result<Written, OutputError> {
+    pub fn write(&mut self, tables: &[Tables]) -> Result<Written, OutputError> {
         let first = if self.begun { None } else { self.interval.first_of(tables) };
-        let mut files = self.write_table(&tables.cells, first)?;
-        files.extend(self.write_table(&tables.evidence, first)?);
-        files.extend(self.write_table(&tables.flags, first)?);
-        files.extend(self.write_table(&tables.comparisons, first)?);
-        files.extend(self.write_table(&tables.incidents, first)?);
-        files.extend(self.write_table(&tables.scaling, first)?);
-        files.extend(self.write_table(&tables.rings, first)?);
-        files.extend(self.write_table(&tables.heap, first)?);
-        files.extend(self.write_table(&tables.waiting, first)?);
-        files.extend(self.write_table(&tables.stacks, first)?);
-        files.extend(self.write_table(&tables.load_curves, first)?);
-        files.extend(self.write_table(&tables.ledger, first)?);
-        files.extend(self.write_table(&tables.rejected, first)?);
-        files.extend(self.write_table(&tables.clocks, first)?);
-        files.extend(self.write_table(&tables.limits, first)?);
+        let mut files = self.write_table(tables.iter().flat_map(|of| &of.cells), first)?;
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.evidence), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.flags), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.comparisons), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.incidents), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.scaling), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.rings), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.heap), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.waiting), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.stacks), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.load_curves), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.ledger), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.rejected), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.clocks), first)?);
+        files.extend(self.write_table(tables.iter().flat_map(|of| &of.limits), first)?);
         self.begun |= first.is_some();
         Ok(Written { files })
     }
 
     /// Writes one table, with a file for the interval `first` even if it has no rows there.
-    fn write_table<R: TableRow>(&self, rows: &[R], first: Option<i64>) -> Result<Vec<WrittenFile>, OutputError> {
+    fn write_table<'r, R: TableRow>(
+        &self,
+        rows: impl Iterator<Item = &'r R>,
+        first: Option<i64>,
+    ) -> Result<Vec<WrittenFile>, OutputError> {
         let mut by_interval = self.interval.split(rows);
         if let Some(first) = first {
             by_interval.entry(first).or_default();

@@ -28,7 +28,7 @@ const CONFIGURATION: &str = r#"{"q":0.05,"method":"honest"}"#;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 fn write(root: &Path, tables: &Tables) -> Result<Written, OutputError> {
-    ParquetOutput::create(root, CONFIGURATION.to_owned(), TEN_MINUTES)?.write(tables)
+    ParquetOutput::create(root, CONFIGURATION.to_owned(), TEN_MINUTES)?.write(std::slice::from_ref(tables))
 }
 
 fn sorted<R: TableRow>(rows: &[R]) -> Vec<R> {
@@ -146,7 +146,7 @@ fn another_result_stops_and_names_the_file() {
     let before = files_below(folder.path());
 
     let mut output = ParquetOutput::create(folder.path(), "{}".to_owned(), TEN_MINUTES).unwrap();
-    let error = output.write(&tables).unwrap_err();
+    let error = output.write(std::slice::from_ref(&tables)).unwrap_err();
     assert_eq!(error.code(), "nondeterministic_output");
     assert!(
         error.to_string().contains(r#"fleetdiff.configuration {"q":0.05,"method":"honest"}, now it is {}"#),
@@ -225,9 +225,9 @@ fn files_say_what_they_are() {
 fn the_first_interval_has_a_file_of_every_table() {
     let folder = TempDir::new().unwrap();
     let mut output = ParquetOutput::create(folder.path(), CONFIGURATION.to_owned(), TEN_MINUTES).unwrap();
-    assert_eq!(output.write(&Tables::default()).unwrap(), Written::default());
+    assert_eq!(output.write(&[]).unwrap(), Written::default());
     let ledger = |seconds| LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() };
-    output.write(&Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }).unwrap();
+    output.write(&[Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }]).unwrap();
     let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
     let expected = [
         "cells",
@@ -247,7 +247,7 @@ fn the_first_interval_has_a_file_of_every_table() {
         "waiting",
     ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
-    output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
+    output.write(&[Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }]).unwrap();
     assert_eq!(files_below(folder.path()).len(), 16, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
@@ -308,7 +308,7 @@ fn a_folder_that_cannot_be_written_is_refused_at_once() {
     let root = folder.path().join("out");
     let mut output = ParquetOutput::create(&root, String::new(), TEN_MINUTES).unwrap();
     fs::write(root.join("cells"), "not a folder").unwrap();
-    let error = output.write(&Generator(1).tables(3)).unwrap_err();
+    let error = output.write(&[Generator(1).tables(3)]).unwrap_err();
     assert_eq!(error.code(), "unwritable_output");
     assert!(error.to_string().contains("out/cells/date=2026-03-01/hour="), "{error}");
 }
@@ -369,7 +369,7 @@ fn another_store_holds_the_same_bytes() {
     write(folder.path(), &tables).unwrap();
     let store = Arc::new(object_store::memory::InMemory::new());
     let mut output = ParquetOutput::in_store(store.clone(), CONFIGURATION.to_owned(), TEN_MINUTES).unwrap();
-    let written = output.write(&tables).unwrap();
+    let written = output.write(std::slice::from_ref(&tables)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let local = files_below(folder.path());
     assert_eq!(written.files.len(), local.len());
@@ -379,5 +379,5 @@ fn another_store_holds_the_same_bytes() {
         assert_eq!(runtime.block_on(read), local[Path::new(&file.path)], "{}", file.path);
     }
     let mut again = ParquetOutput::in_store(store, "{}".to_owned(), TEN_MINUTES).unwrap();
-    assert_eq!(again.write(&tables).unwrap_err().code(), "nondeterministic_output");
+    assert_eq!(again.write(std::slice::from_ref(&tables)).unwrap_err().code(), "nondeterministic_output");
 }

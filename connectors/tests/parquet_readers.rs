@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 fn write(folder: &Path, tables: &Tables) {
     let mut output = ParquetOutput::create(folder, "{}".to_owned(), Duration::from_secs(600)).unwrap();
-    output.write(tables).unwrap();
+    output.write(std::slice::from_ref(tables)).unwrap();
     readers::expect(&folder.join("expected.json"), tables);
 }
 

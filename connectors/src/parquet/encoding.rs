@@ -21,6 +21,9 @@ use crate::output::{OutputError, WRITABLE_HINT};
 /// and enough that small files have one group (guess).
 const ROW_GROUP_ROWS: usize = 131_072;
 
+/// Rows that are turned into columns at a time, so that a large report is not in memory twice (guess).
+const BATCH_ROWS: usize = 4_096;
+
 /// The key of a file's schema version.
 pub(super) const SCHEMA_VERSION_KEY: &str = "fleetdiff.schema_version";
 const PROGRAM_VERSION_KEY: &str = "fleetdiff.program_version";
@@ -101,9 +104,8 @@ pub(super) fn encode<R: TableRow>(rows: &[&R], metadata: &FileMetadata, path: &s
     let schema: SchemaRef = Arc::new(arrow_schema_of::<R>());
     let properties = properties_of::<R>(metadata).map_err(refused)?;
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).map_err(refused)?;
-    for group in rows.chunks(ROW_GROUP_ROWS) {
-        let batch = batch_of(group, &schema, path)?;
-        writer.write(&batch).map_err(refused)?;
+    for batch in rows.chunks(BATCH_ROWS) {
+        writer.write(&batch_of(batch, &schema, path)?).map_err(refused)?;
     }
     writer.into_inner().map(Bytes::from).map_err(refused)
 }

@@ -39,12 +39,12 @@ impl FlushInterval {
     }
 
     /// Start of the first interval in which any table has a row.
-    pub(super) fn first_of(self, tables: &Tables) -> Option<i64> {
-        tables.filed_from().map(|at| self.start_of(at))
+    pub(super) fn first_of(self, tables: &[Tables]) -> Option<i64> {
+        tables.iter().filter_map(Tables::filed_from).min().map(|at| self.start_of(at))
     }
 
     /// Rows by the start of their interval.
-    pub(super) fn split<R: TableRow>(self, rows: &[R]) -> BTreeMap<i64, Vec<&R>> {
+    pub(super) fn split<'r, R: TableRow>(self, rows: impl Iterator<Item = &'r R>) -> BTreeMap<i64, Vec<&'r R>> {
         let mut by_interval: BTreeMap<i64, Vec<&R>> = BTreeMap::new();
         for row in rows {
             by_interval.entry(self.start_of(row.filed_at())).or_default().push(row);
@@ -59,74 +59,73 @@ pub(super) fn path_of<R: TableRow>(start: i64) -> String {
     format!("{}/date={}/hour={}/{start}.parquet", R::TABLE, calendar::date(at), calendar::hour(at))
 }
 
-/// Rows that wait until their interval is over.
+/// Rows that wait until their interval is over, as they came: a report may have hundreds of thousands, which are not copied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingRows {
     interval: FlushInterval,
-    rows: Tables,
+    pushed: Vec<Tables>,
 }
 
 impl PendingRows {
     /// No rows.
     pub fn new(interval: FlushInterval) -> Self {
-        Self { interval, rows: Tables::default() }
+        Self { interval, pushed: Vec::new() }
     }
 
-    /// Adds rows, in any order.
-    pub fn push(&mut self, rows: Tables) {
-        self.rows.cells.extend(rows.cells);
-        self.rows.evidence.extend(rows.evidence);
-        self.rows.flags.extend(rows.flags);
-        self.rows.comparisons.extend(rows.comparisons);
-        self.rows.incidents.extend(rows.incidents);
-        self.rows.scaling.extend(rows.scaling);
-        self.rows.rings.extend(rows.rings);
-        self.rows.heap.extend(rows.heap);
-        self.rows.waiting.extend(rows.waiting);
-        self.rows.stacks.extend(rows.stacks);
-        self.rows.load_curves.extend(rows.load_curves);
-        self.rows.ledger.extend(rows.ledger);
-        self.rows.rejected.extend(rows.rejected);
-        self.rows.clocks.extend(rows.clocks);
-        self.rows.limits.extend(rows.limits);
+    /// Adds rows, in any order; keeps those of tables that are written.
+    pub fn push(&mut self, mut rows: Tables) {
+        rows.verdicts = Vec::new();
+        rows.scaling_findings = Vec::new();
+        rows.heap_findings = Vec::new();
+        rows.fan_out = Vec::new();
+        self.pushed.push(rows);
     }
 
     /// Gives the rows of intervals that are over, given that every row of hops that end at or before `closed_through`
     /// was pushed. A row at the very end of an interval belongs to the next one. Rejected rows without a hop stay until
     /// [`Self::take_all`], since it is unknown when the last of them comes.
-    pub fn take_complete(&mut self, closed_through: Nanos) -> Tables {
+    pub fn take_complete(&mut self, closed_through: Nanos) -> Vec<Tables> {
         let open_from = self.interval.start_of(closed_through);
         let is_over = |at: Nanos| self.interval.start_of(at) < open_from;
-        Tables {
-            cells: extract(&mut self.rows.cells, |row| is_over(row.filed_at())),
-            evidence: extract(&mut self.rows.evidence, |row| is_over(row.filed_at())),
-            flags: extract(&mut self.rows.flags, |row| is_over(row.filed_at())),
-            comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
-            incidents: extract(&mut self.rows.incidents, |row| is_over(row.filed_at())),
-            verdicts: Vec::new(),
-            scaling: extract(&mut self.rows.scaling, |row| is_over(row.filed_at())),
-            rings: extract(&mut self.rows.rings, |row| is_over(row.filed_at())),
-            scaling_findings: Vec::new(),
-            heap: extract(&mut self.rows.heap, |row| is_over(row.filed_at())),
-            waiting: extract(&mut self.rows.waiting, |row| is_over(row.filed_at())),
-            stacks: extract(&mut self.rows.stacks, |row| is_over(row.filed_at())),
-            load_curves: extract(&mut self.rows.load_curves, |row| is_over(row.filed_at())),
-            heap_findings: Vec::new(),
-            ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
-            rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
-            clocks: extract(&mut self.rows.clocks, |row| is_over(row.filed_at())),
-            limits: extract(&mut self.rows.limits, |row| is_over(row.filed_at())),
-            fan_out: Vec::new(),
-        }
+        let complete = self.pushed.iter_mut().map(|rows| complete_of(rows, is_over));
+        let complete = complete.filter(|rows| rows.filed_from().is_some()).collect();
+        self.pushed.retain(|rows| rows.filed_from().is_some());
+        complete
     }
 
     /// Gives every row that is left, at the end of a run.
-    pub fn take_all(&mut self) -> Tables {
-        std::mem::take(&mut self.rows)
+    pub fn take_all(&mut self) -> Vec<Tables> {
+        std::mem::take(&mut self.pushed)
     }
 }
 
+/// Takes the rows that are over, of the tables that are written.
+fn complete_of(rows: &mut Tables, is_over: impl Fn(Nanos) -> bool) -> Tables {
+    Tables {
+        cells: extract(&mut rows.cells, |row| is_over(row.filed_at())),
+        evidence: extract(&mut rows.evidence, |row| is_over(row.filed_at())),
+        flags: extract(&mut rows.flags, |row| is_over(row.filed_at())),
+        comparisons: extract(&mut rows.comparisons, |row| is_over(row.filed_at())),
+        incidents: extract(&mut rows.incidents, |row| is_over(row.filed_at())),
+        scaling: extract(&mut rows.scaling, |row| is_over(row.filed_at())),
+        rings: extract(&mut rows.rings, |row| is_over(row.filed_at())),
+        heap: extract(&mut rows.heap, |row| is_over(row.filed_at())),
+        waiting: extract(&mut rows.waiting, |row| is_over(row.filed_at())),
+        stacks: extract(&mut rows.stacks, |row| is_over(row.filed_at())),
+        load_curves: extract(&mut rows.load_curves, |row| is_over(row.filed_at())),
+        ledger: extract(&mut rows.ledger, |row| is_over(row.filed_at())),
+        rejected: extract(&mut rows.rejected, |row| row.hop_at.is_some_and(&is_over)),
+        clocks: extract(&mut rows.clocks, |row| is_over(row.filed_at())),
+        limits: extract(&mut rows.limits, |row| is_over(row.filed_at())),
+        ..Tables::default()
+    }
+}
+
+/// Takes the wanted rows; most often all, or none.
 fn extract<R>(rows: &mut Vec<R>, is_wanted: impl Fn(&R) -> bool) -> Vec<R> {
+    if rows.iter().all(&is_wanted) {
+        return std::mem::take(rows);
+    }
     rows.extract_if(.., |row| is_wanted(row)).collect()
 }
 
@@ -170,14 +169,14 @@ mod tests {
                 pending.push(Tables { ledger: vec![ledger_at(hop * 10)], ..Tables::default() });
                 if hop % step == 0 {
                     let taken = pending.take_complete(Nanos::from_seconds((hop + 1) * 10));
-                    for (start, rows) in interval.split(&taken.ledger) {
+                    for (start, rows) in interval.split(taken.iter().flat_map(|rows| &rows.ledger)) {
                         assert_eq!((rows.len(), seen.insert(start, rows.len())), (6, None), "step {step}");
                     }
                 }
             }
-            let rest = pending.take_all();
-            assert_eq!(seen.len() * 6 + rest.ledger.len(), 60, "step {step}");
-            assert!(rest.ledger.len() < 60, "step {step}");
+            let rest: usize = pending.take_all().iter().map(|rows| rows.ledger.len()).sum();
+            assert_eq!(seen.len() * 6 + rest, 60, "step {step}");
+            assert!(rest < 60, "step {step}");
         }
     }
 
@@ -186,7 +185,7 @@ mod tests {
         let mut pending = PendingRows::new(FlushInterval::new(Duration::from_secs(60)).unwrap());
         let undated = RejectedRow { hop_at: None, ..RejectedRow::blank() };
         pending.push(Tables { rejected: vec![undated.clone()], ..Tables::default() });
-        assert_eq!(pending.take_complete(Nanos::from_seconds(600)), Tables::default());
-        assert_eq!(pending.take_all().rejected, [undated]);
+        assert_eq!(pending.take_complete(Nanos::from_seconds(600)), []);
+        assert_eq!(pending.take_all(), [Tables { rejected: vec![undated], ..Tables::default() }]);
     }
 }

@@ -40,7 +40,10 @@ fn significant(tables: &Tables) -> usize {
 }
 
 fn write(folder: &Path, tables: &Tables) {
-    ParquetOutput::create(folder, SETTINGS.to_owned(), Duration::from_secs(600)).unwrap().write(tables).unwrap();
+    ParquetOutput::create(folder, SETTINGS.to_owned(), Duration::from_secs(600))
+        .unwrap()
+        .write(std::slice::from_ref(tables))
+        .unwrap();
 }
 
 /// Reads a run's folder with all four; the expected values come from the program's own reader.

@@ -156,7 +156,7 @@ fn rows(fleet: Fleet, config: &Config) -> Tables {
 pub fn written(tables: &Tables) -> TempDir {
     let folder = TempDir::new().unwrap();
     let mut output = ParquetOutput::create(folder.path(), "{}".to_owned(), Duration::from_secs(600)).unwrap();
-    output.write(tables).unwrap();
+    output.write(std::slice::from_ref(tables)).unwrap();
     folder
 }
 
