@@ -1,11 +1,12 @@
 //! Writes rows to a folder, and alerts to a file in it or to a topic.
 
 pub(crate) mod guidance;
+pub(crate) mod keeper;
 pub(crate) mod lines;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fleetdiff_connectors::alerts::AlertLog;
@@ -16,20 +17,12 @@ use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
 use fleetdiff_connectors::receivers::Receivers;
-use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::alert::Alert;
-use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::sink::{Sink, SinkError};
-use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
-use indicatif::ProgressBar;
+use fleetdiff_schemas::sink::SinkError;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 use self::guidance::GuidanceLog;
-use crate::progress::bar_of_hops;
-use fleetdiff_report::AaCheckRate;
-
-/// Event time that one file of a bounded run spans.
-const FLUSH: Duration = Duration::from_secs(600);
 
 /// How long receivers may take at the end of a run for what waits.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -86,10 +79,12 @@ impl AlertTarget {
 }
 
 /// What left the program at the close of a hop.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sent {
     /// Files that are on disk now.
     pub(crate) files: usize,
+    /// Their rows, as they came.
+    pub(crate) rows: Vec<Tables>,
     /// Alerts.
     pub(crate) alerts: usize,
 }
@@ -159,11 +154,12 @@ impl Output {
         let mut alerts = incidents.chain(findings).chain(heap).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
-        let written = self.parquet.write(&self.pending.take_complete(end))?;
+        let rows = self.pending.take_complete(end);
+        let files = self.parquet.write(&rows)?.files.len();
         self.held.push((end, alerts));
         let is_new = self.written_through.is_none_or(|through| end >= through);
         let alerts = if is_new { self.send_held()? } else { 0 };
-        Ok(Sent { files: written.files.len(), alerts })
+        Ok(Sent { files, rows, alerts })
     }
 
     /// Sends what is held; gives how many alerts that is.
@@ -176,133 +172,12 @@ impl Output {
         Ok(sent)
     }
 
-    /// Writes the rows that wait for the end of their interval.
-    pub(crate) fn finish(mut self) -> Result<(), SinkError> {
-        self.parquet.write(&self.pending.take_all())?;
+    /// Writes the rows that wait for the end of their interval, and gives them.
+    pub(crate) fn finish(mut self) -> Result<Vec<Tables>, SinkError> {
+        let rows = self.pending.take_all();
+        self.parquet.write(&rows)?;
         self.send_held()?;
-        Ok(self.alerts.finish()?)
-    }
-}
-
-/// What a command keeps of a run.
-pub(crate) struct Kept {
-    output: Option<Output>,
-    /// Rows of `comparisons` of the last look, `cells`, `scaling` and `heap` of the last report, the current fan-out, and all flags and incidents.
-    pub(crate) tables: Tables,
-    /// The rate of false positives so far.
-    pub(crate) aa_check: AaCheckRate,
-    bar: ProgressBar,
-    first: Hop,
-}
-
-/// A sink that a command can look into once the run is over.
-#[derive(Clone)]
-pub(crate) struct Keeper {
-    kept: Arc<Mutex<Kept>>,
-    clock: HopClock,
-}
-
-impl Keeper {
-    /// Keeps the latest rows, and writes all rows to `folder` if there is one. The progress bar covers the hops of
-    /// `span`.
-    pub(crate) fn new(
-        folder: Option<&Path>,
-        configuration: String,
-        clock: HopClock,
-        span: TimeRange,
-    ) -> Result<Self, OutputError> {
-        let output = folder.map(|root| {
-            let output = Output::create(root, configuration, FLUSH)?;
-            Ok::<_, OutputError>(output.alerting(AlertTarget::file(root)?))
-        });
-        let output = output.transpose()?;
-        Ok(Self::of(output, clock, span))
-    }
-
-    /// The same with what the configuration adds to alerts.
-    pub(crate) fn guided(self, guidance: GuidanceLog) -> Self {
-        {
-            let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.output = kept.output.take().map(|output| output.guided(guidance));
-        }
-        self
-    }
-
-    /// The same with receivers.
-    pub(crate) fn announced_to(self, receivers: Receivers) -> Self {
-        {
-            let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.output = kept.output.take().map(|output| output.announced_to(receivers));
-        }
-        self
-    }
-
-    /// [`Self::new`] for rows that send no alerts.
-    pub(crate) fn without_alerts(
-        folder: &Path,
-        configuration: String,
-        clock: HopClock,
-        span: TimeRange,
-    ) -> Result<Self, OutputError> {
-        Ok(Self::of(Some(Output::create(folder, configuration, FLUSH)?), clock, span))
-    }
-
-    fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {
-        let first = clock.hop_of(span.start);
-        let bar = bar_of_hops(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
-        Self {
-            kept: Arc::new(Mutex::new(Kept {
-                output,
-                tables: Tables::default(),
-                aa_check: AaCheckRate::default(),
-                bar,
-                first,
-            })),
-            clock,
-        }
-    }
-
-    /// Ends the output and gives what was kept.
-    pub(crate) fn finish(self) -> Result<(Tables, AaCheckRate), RunError> {
-        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.bar.finish_and_clear();
-        kept.output.take().map_or(Ok(()), Output::finish).map_err(RunError::Sink)?;
-        Ok((std::mem::take(&mut kept.tables), kept.aa_check))
-    }
-}
-
-impl Sink for Keeper {
-    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
-        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // NB: hops without rows are not delivered, so the hop shows the progress, not the number of calls.
-        kept.bar.set_position((hop.0 + 1).saturating_sub(kept.first.0));
-        if !tables.cells.is_empty() {
-            kept.tables.cells.clone_from(&tables.cells);
-        }
-        if !tables.heap.is_empty() {
-            kept.tables.heap.clone_from(&tables.heap);
-        }
-        if !tables.waiting.is_empty() {
-            kept.tables.waiting.clone_from(&tables.waiting);
-        }
-        if !tables.scaling.is_empty() {
-            kept.tables.scaling.clone_from(&tables.scaling);
-        }
-        if !tables.rings.is_empty() {
-            kept.tables.rings.clone_from(&tables.rings);
-        }
-        kept.aa_check.take(&tables.comparisons);
-        if !tables.comparisons.is_empty() {
-            kept.tables.comparisons.clone_from(&tables.comparisons);
-        }
-        let function = |row: &FanOutRow| (row.comparison.clone(), row.count_kind, row.function.clone());
-        kept.tables.fan_out.retain(|old| !tables.fan_out.iter().any(|new| function(new) == function(old)));
-        kept.tables.fan_out.extend(tables.fan_out.iter().cloned());
-        kept.tables.flags.extend(tables.flags.iter().cloned());
-        kept.tables.incidents.extend(tables.incidents.iter().cloned());
-        kept.tables.ledger.extend(tables.ledger.iter().cloned());
-        kept.tables.rejected.extend(tables.rejected.iter().cloned());
-        kept.tables.limits.extend(tables.limits.iter().cloned());
-        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables).map(|_| ()))
+        self.alerts.finish()?;
+        Ok(rows)
     }
 }

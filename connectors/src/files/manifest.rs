@@ -117,6 +117,7 @@ impl ManifestLines {
         refuse_future(&mut self.lines);
         refuse_past(&mut self.lines);
         self.lines.sort_by_key(|line| (line.ends, line.number));
+        self.lines.shrink_to_fit();
         self.lines
     }
 
@@ -130,6 +131,14 @@ impl ManifestLines {
         let at = window.as_ref().ok().copied().flatten();
         line.ends = at.map_or(line.ends, |window| window.end);
         let entry = self.described(keys, window);
+        if let Ok(ProfileFile { file, labels, .. }) = &entry {
+            // A manifest may have a million lines: they share their texts.
+            line.file = Some(Arc::clone(file));
+            if let Ok(Labels { identity, .. }) = labels {
+                line.service = Some(identity.service.clone());
+                line.build = Some(identity.build.clone());
+            }
+        }
         entry.map_err(|fault| Rejection { profile_type: line.profile_type, at: at.map(TimeRange::midpoint), ..fault })
     }
 

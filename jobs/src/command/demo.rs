@@ -15,7 +15,7 @@ use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::grid;
 use crate::heap;
-use crate::output::Keeper;
+use crate::output::keeper::Keeper;
 use crate::scaling;
 use crate::written_report;
 

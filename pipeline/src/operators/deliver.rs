@@ -112,6 +112,8 @@ impl<'scope> Deliver<'scope> for StreamVec<'scope, u64, OutputRow> {
 
 fn tables(rows: Vec<OutputRow>) -> Tables {
     let mut tables = Tables::default();
+    // The other tables are small.
+    tables.cells.reserve_exact(rows.iter().filter(|row| matches!(row, OutputRow::Cell(_))).count());
     for row in rows {
         match row {
             OutputRow::Cell(row) => tables.cells.push(*row),

@@ -117,7 +117,7 @@ impl Done {
     }
 
     /// Adds what left the program.
-    pub(crate) fn sent(&mut self, sent: Sent, now: Nanos) {
+    pub(crate) fn sent(&mut self, sent: &Sent, now: Nanos) {
         self.alerts += u64::try_from(sent.alerts).unwrap_or(0);
         self.files += u64::try_from(sent.files).unwrap_or(0);
         if sent.alerts > 0 {

@@ -30,7 +30,7 @@ impl Service {
     /// Writes the remaining rows and ends the output. Without it, they are left to the next run.
     pub(crate) fn finish(&self) -> Result<(), RunError> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).take();
-        output.map_or(Ok(()), Output::finish).map_err(RunError::Sink)
+        output.map_or(Ok(Vec::new()), Output::finish).map(drop).map_err(RunError::Sink)
     }
 }
 
@@ -44,7 +44,7 @@ impl Sink for Service {
         }
         let Some(output) = &mut *self.output.lock().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
         let sent = output.take(hop, clock, tables)?;
-        self.console.done().sent(sent, wall_now());
+        self.console.done().sent(&sent, wall_now());
         if sent.files > 0 {
             self.console.pulse().flushed();
         }
