@@ -1,6 +1,7 @@
 //! By comparison: which rows are significant and flagged, over all functions and cells together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
@@ -43,8 +44,8 @@ use crate::rules::waiting;
 /// What is decided about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Decision {
-    /// A row of a report.
-    Cell(Box<CellRow>),
+    /// A row of a report; large, and read in several places.
+    Cell(Arc<CellRow>),
     /// A change of a flag.
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
@@ -153,7 +154,7 @@ impl Outcome {
 
     /// Adds what a report says.
     fn report(&mut self, table: DecidedTable) {
-        self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+        self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Arc::new(row))));
         self.rows.extend(table.evidence.into_iter().map(|row| OutputRow::Evidence(Box::new(row))));
     }
 }

@@ -18,7 +18,7 @@ use super::at_close::AtClose;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum OutputRow {
     /// Of `cells`.
-    Cell(Box<CellRow>),
+    Cell(Arc<CellRow>),
     /// Of `evidence`.
     Evidence(Box<EvidenceRow>),
     /// Of `flags`.
@@ -116,7 +116,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
     tables.cells.reserve_exact(rows.iter().filter(|row| matches!(row, OutputRow::Cell(_))).count());
     for row in rows {
         match row {
-            OutputRow::Cell(row) => tables.cells.push(*row),
+            OutputRow::Cell(row) => tables.cells.push(Arc::unwrap_or_clone(row)),
             OutputRow::Evidence(row) => tables.evidence.push(*row),
             OutputRow::Flag(row) => tables.flags.push(*row),
             OutputRow::Comparison(row) => tables.comparisons.push(*row),

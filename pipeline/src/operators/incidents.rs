@@ -1,6 +1,7 @@
 //! What is announced of the flags, verdicts and findings of each comparison, once over all comparisons of a roll-out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::config::Config;
@@ -150,7 +151,7 @@ impl ServiceNews {
     fn take(&mut self, subject: Subject, decision: Decision) {
         let (news, ended) = self.news.entry(subject).or_default();
         match decision {
-            Decision::Cell(row) => news.report.push(*row),
+            Decision::Cell(row) => news.report.push(row),
             Decision::Flag(flag) => news.flags.push(*flag),
             Decision::Comparison(row) => news.comparisons.push(*row),
             Decision::Scaling(row) => self.scaling.push(*row),
@@ -165,7 +166,7 @@ impl Comparisons {
     fn take(&mut self, hop: Hop, news: ServiceNews, config: &Config, rows: &mut Vec<OutputRow>) {
         let ServiceNews { rings, news, scaling, heap } = news;
         if let Some(rings) = rings {
-            let report = news.values().flat_map(|(news, _)| &news.report);
+            let report = news.values().flat_map(|(news, _)| &news.report).map(Arc::as_ref);
             rows.extend(paths(&rings, report).into_iter().map(|row| OutputRow::Ring(Box::new(row))));
             self.over_rings.run_beside(&rings);
         }

@@ -13,6 +13,7 @@ mod cells;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_schemas::alert::incident_id;
 use fleetdiff_schemas::config::Config;
@@ -41,7 +42,7 @@ pub struct News {
     /// Verdicts of cells; empty if the hop is no look.
     pub comparisons: Vec<ComparisonRow>,
     /// Rows of a report, if there is one.
-    pub report: Vec<CellRow>,
+    pub report: Vec<Arc<CellRow>>,
 }
 
 /// What is announced at the close of a hop.

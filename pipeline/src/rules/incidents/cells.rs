@@ -1,6 +1,7 @@
 //! What is known of the cells of a comparison besides its incidents: from the last look, and from the last report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::whole;
@@ -32,11 +33,11 @@ struct Known {
 
 impl Cells {
     /// Takes the rows of a look, and of a report if there is one at the same hop. Self counts decide if there are any.
-    pub(super) fn learn(&mut self, comparisons: &[ComparisonRow], report: &[CellRow], config: &Config) {
+    pub(super) fn learn(&mut self, comparisons: &[ComparisonRow], report: &[Arc<CellRow>], config: &Config) {
         let kind = decisive_kind(config);
         let comparisons = one_per_cell(comparisons.iter().filter(|row| row.count_kind == kind).cloned());
         let mut rows: BTreeMap<(&ComparisonKey, &CellKey), Vec<&CellRow>> = BTreeMap::new();
-        for row in report.iter().filter(|row| row.count_kind == kind) {
+        for row in report.iter().map(Arc::as_ref).filter(|row| row.count_kind == kind) {
             rows.entry((&row.comparison, &row.cell)).or_default().push(row);
         }
         for row in comparisons {
