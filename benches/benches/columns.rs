@@ -32,6 +32,9 @@ use fleetdiff_statistics::requests::{PerRequest, all_samples, anchor};
 use fleetdiff_statistics::tails::ln_chi1_tail;
 use fleetdiff_statistics::{CellRows, Contrast, MIN_COUNT, Measure, Model, Scales, Tests, rows_of_cell};
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Requests for a thousand samples.
 const REQUESTS: u64 = 500;
 

@@ -17,6 +17,9 @@ use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Scope;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Closed blocks of the epoch.
 const CLOSED: [u64; 5] = [0, 1, 2, 4, 8];
 

@@ -20,6 +20,9 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, HopClock};
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Hops that are measured, after those that fill the window.
 const MEASURED: u64 = 120;
 

@@ -14,6 +14,9 @@ use fleetdiff_benches::spread::Spread;
 use fleetdiff_benches::workload::{LARGE, MEDIUM, Mix, Size, Workload};
 use fleetdiff_schemas::number::float;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Hops in the window and hops that are measured: 30 minutes of 10 s, then 10 more; `--quick` has fewer.
 const WHOLE: (u64, u64) = (180, 60);
 const QUICK: (u64, u64) = (18, 12);

@@ -2,7 +2,7 @@
 //!
 //! A profile holds a fixed number of samples of functions whose popularity falls like one over their rank. Each sample
 //! is the leaf of its own stack (self = total, as in the prototypes from which the targets come). Pods differ by about
-//! 3 % per function. A few functions cost 50 % more in the head pods of a few cells, so that there is something to
+//! 3 % per function. A few functions cost three times as much in the head pods of a few cells, so that there is something to
 //! flag.
 //!
 //! Every profile depends only on (workload, pod, hop) and is made before the clock of its hop starts.
@@ -17,8 +17,6 @@ use fleetdiff_schemas::profile::{
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
-/// Pods of the fleet.
-pub const PODS: usize = 800;
 /// Regions and cohorts; together the cells.
 pub const CELLS: (usize, usize) = (7, 6);
 /// Length of a hop.
@@ -30,7 +28,7 @@ const HOUR: i64 = 1_772_532_000;
 /// Ranks of the functions that cost more, and the cells in which they do.
 const HIT: (&[u32], &[usize]) = (&[3, 30, 100, 300, 1000], &[0, 2, 10, 20, 40]);
 /// How often a draw of a function that costs more is kept in a pod of the base.
-const HIT_KEPT: f64 = 1.0 / 1.5;
+const HIT_KEPT: f64 = 1.0 / 3.0;
 /// Draws are kept with a probability between 1 - this and 1, by pod and function: CV 3 %.
 const POD_SPREAD: f64 = 0.1;
 
@@ -74,6 +72,8 @@ impl Mix {
 pub struct Size {
     /// Its name.
     pub name: &'static str,
+    /// Pods of the fleet.
+    pub pods: usize,
     /// Functions of the fleet.
     pub functions: u32,
     /// Samples that a pod gives in a hop.
@@ -81,9 +81,9 @@ pub struct Size {
 }
 
 /// 20,000 functions, 1,000 samples a pod and hop.
-pub const MEDIUM: Size = Size { name: "medium", functions: 20_000, samples: 1_000 };
+pub const MEDIUM: Size = Size { name: "medium", pods: 800, functions: 20_000, samples: 1_000 };
 /// 100,000 functions, 2,000 samples a pod and hop.
-pub const LARGE: Size = Size { name: "large", functions: 100_000, samples: 2_000 };
+pub const LARGE: Size = Size { name: "large", pods: 800, functions: 100_000, samples: 2_000 };
 
 /// One pod.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl Workload {
     /// The fleet of this size and mix.
     #[must_use]
     pub fn new(size: Size, mix: Mix, window: u64, measured: u64) -> Self {
-        let pods = (0..PODS).map(|number| pod(number, mix)).collect();
+        let pods = (0..size.pods).map(|number| pod(number, mix)).collect();
         let names = (0..size.functions)
             .map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
         Self { size, mix, window, measured, pods, names: names.collect() }
@@ -234,7 +234,8 @@ impl Workload {
             names: Arc::clone(&self.names),
             samples: Samples::Folded { content: u128::from(pod.key) << 64 | u128::from(hop), cohorts: vec![part] },
         };
-        let offset = i64::try_from(hop).unwrap_or(0) * 1000 + i64::try_from(number).unwrap_or(0);
+        let of_hop = i64::try_from(self.size.pods).unwrap_or(0);
+        let offset = i64::try_from(hop).unwrap_or(0) * of_hop + i64::try_from(number).unwrap_or(0);
         let position = Position { source: "bench".into(), partition, offset, file: None };
         Decoded { position, stamped: Stamped::No, parts: vec![Ok(profile)], points: Vec::new() }
     }

@@ -212,8 +212,14 @@ fn rows(contrast: &Contrast<'_>, held: Option<&Held>) -> CellRows {
         *tested &= levels.df >= FEWEST_DF;
     }
     tests.tests = tests.tested.iter().filter(|&&tested| tested).count();
-    let scales = held.map_or_else(|| Scales::of(&tests, None), |held| held.scales.clone());
+    let scales = held.map_or_else(|| scales_of(&tests), |held| held.scales.clone());
     rows_of_cell(tests, scales, MIN_EFFECT)
+}
+
+/// The scales of a look in a cell without requests.
+fn scales_of(tests: &Tests) -> Scales {
+    let scales = Scales::of_look(tests, None);
+    if scales.measured { scales } else { Scales::of_few(tests) }
 }
 
 fn arm(counts: &ArmCounts) -> Arm<'_> {

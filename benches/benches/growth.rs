@@ -1,0 +1,105 @@
+//! How the cost of a hop grows with the fleet: nanoseconds per counted entry and per test, for more pods, more functions and a longer past.
+//!
+//! `cargo bench --profile dist -p fleetdiff-benches --bench growth -- [--quick]`; see README.md of this folder.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use fleetdiff_benches::asked::Asked;
+use fleetdiff_benches::drive::{HopTime, drive};
+use fleetdiff_benches::spread::Spread;
+use fleetdiff_benches::workload::{MEDIUM, Mix, Size, Workload};
+use fleetdiff_schemas::number::float;
+use tikv_jemallocator::Jemalloc;
+
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
+const WORKERS: usize = 2;
+/// Hops in the window, and hops that are measured after it.
+const WHOLE: (u64, u64) = (60, 24);
+const QUICK: (u64, u64) = (18, 12);
+/// Pods and functions of the fleets; the others are those of the medium size.
+const PODS: [usize; 4] = [200, 800, 3_200, 12_800];
+const FUNCTIONS: [u32; 5] = [2_000, 6_000, 20_000, 60_000, 200_000];
+/// How many times its window a service runs for the last line.
+const PAST: u64 = 8;
+
+fn main() -> ExitCode {
+    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let is_quick = asked.has("--quick");
+    let (window, measured) = if is_quick { QUICK } else { WHOLE };
+    say(&format!(
+        "window of {window} hops, {measured} measured, {WORKERS} workers, 42 cells, {} samples a pod and hop; median [quartiles] over hops",
+        MEDIUM.samples
+    ));
+    say(&format!(
+        "{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "pods", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
+    ));
+    for pods in PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }) {
+        measure(Size { pods, ..MEDIUM }, window, measured);
+    }
+    for functions in FUNCTIONS {
+        measure(Size { functions, ..MEDIUM }, window, measured);
+    }
+    over_time(Size { pods: 200, functions: 2_000, ..MEDIUM }, QUICK.0);
+    ExitCode::SUCCESS
+}
+
+/// A line of one fleet. Time is that of all workers: milliseconds of the wall clock, times workers.
+fn measure(size: Size, window: u64, measured: u64) {
+    let workload = Arc::new(Workload::new(size, Mix::CanaryInEveryCell, window, measured));
+    let entries = entries_of(&workload);
+    let outcome = drive(&workload, WORKERS).expect("the dataflow runs");
+    let folds = outcome.hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
+    let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
+    let tests = f64::from(i32::try_from(outcome.tests).unwrap_or(i32::MAX));
+    say(&format!(
+        "{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        size.pods,
+        size.functions,
+        entries,
+        nanoseconds(folds.collect()).to_string(),
+        outcome.tests,
+        nanoseconds(pairs.map(|ms| ms / tests).collect()).to_string(),
+    ));
+}
+
+/// Whether a hop costs more after the window has been replaced several times.
+fn over_time(size: Size, window: u64) {
+    let workload = Arc::new(Workload::new(size, Mix::CanaryInEveryCell, window, window * PAST));
+    let entries = entries_of(&workload);
+    let outcome = drive(&workload, WORKERS).expect("the dataflow runs");
+    let part = outcome.hops.len() / 4;
+    let of = |hops: &[HopTime]| {
+        let folds = hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
+        nanoseconds(folds.collect())
+    };
+    say(&format!(
+        "past, {} pods, {} functions: fold, ns an entry: {} while the window is replaced the first {} times, {} the last {}",
+        size.pods,
+        size.functions,
+        of(&outcome.hops[..part]),
+        PAST / 4,
+        of(&outcome.hops[outcome.hops.len() - part..]),
+        PAST / 4,
+    ));
+}
+
+/// Functions with samples over all profiles of a hop.
+fn entries_of(workload: &Workload) -> f64 {
+    let entries: usize = workload.pods.iter().map(|pod| workload.samples(pod, 0).len()).sum();
+    float(u64::try_from(entries).unwrap_or(0))
+}
+
+/// Milliseconds of the wall clock as nanoseconds of all workers.
+fn nanoseconds(milliseconds: Vec<f64>) -> Spread {
+    let workers = float(u64::try_from(WORKERS).unwrap_or(1));
+    Spread::of(milliseconds).map(|ms| ms * 1e6 * workers)
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
