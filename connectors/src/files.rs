@@ -1,10 +1,11 @@
 //! Reads and writes recorded fleets: a folder with `manifest.jsonl` and one file per profile, read in order of event
 //! time.
 //!
-//! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll one file. A bad line or
-//! file becomes a rejected part at its place, and does not affect the rest of the fleet. [`RecordedFleet::entries`]
+//! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll gives one file, which was read and
+//! decoded ahead (`ahead.rs`). A bad line or file becomes a rejected part at its place, and does not affect the rest of the fleet. [`RecordedFleet::entries`]
 //! gives the same profiles undecoded, for forwarding. [`write_fleet`] writes such a folder.
 
+mod ahead;
 mod error;
 mod manifest;
 mod write;
@@ -12,8 +13,10 @@ mod write;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use fleetdiff_formats::{Decode, Format, Labels, Options, format_of};
 use fleetdiff_schemas::identity::{Build, Service};
@@ -22,6 +25,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
+use self::ahead::Ahead;
 use self::manifest::{MANIFEST, ManifestLine, ManifestLines, ProfileFile};
 
 pub use error::FleetError;
@@ -89,15 +93,26 @@ pub struct RejectedLine {
 
 /// A folder with a manifest, read in the order of event time (end of the profile, then line).
 pub struct RecordedFleet {
-    folder: PathBuf,
     name: Arc<str>,
-    lines: Vec<ManifestLine>,
+    recorded: Arc<Recorded>,
+    /// The line that is given next.
     next: usize,
-    filter: Filter,
-    options: Options,
-    decoders: BTreeMap<Format, Box<dyn Decode>>,
+    /// Files on their way, once the first was asked for.
+    ahead: Option<Ahead<Parts>>,
     paused: bool,
     ended: bool,
+}
+
+/// What a record is decoded to.
+type Parts = Vec<Result<Profile, Rejection>>;
+
+/// What threads that decode have to know.
+#[derive(Clone)]
+struct Recorded {
+    folder: PathBuf,
+    lines: Vec<ManifestLine>,
+    filter: Filter,
+    options: Options,
 }
 
 impl RecordedFleet {
@@ -113,59 +128,51 @@ impl RecordedFleet {
         let lines =
             read_manifest(&manifest).map_err(|source| FleetError::Manifest { path: path.join(MANIFEST), source })?;
         let name = folder.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
-        Ok(Self {
-            folder,
-            name: name.into(),
-            lines,
-            next: 0,
-            filter: Filter::default(),
-            options: Options::default(),
-            decoders: BTreeMap::new(),
-            paused: false,
-            ended: false,
-        })
+        let recorded = Recorded { folder, lines, filter: Filter::default(), options: Options::default() };
+        let recorded = Arc::new(recorded);
+        Ok(Self { name: name.into(), recorded, next: 0, ahead: None, paused: false, ended: false })
     }
 
     /// Keeps only the lines that pass the filter.
     #[must_use]
     pub fn filtered(mut self, filter: &Filter) -> Self {
-        self.lines.retain(|line| filter.passes_line(line));
-        self.filter = filter.clone();
+        let recorded = Arc::make_mut(&mut self.recorded);
+        recorded.lines.retain(|line| filter.passes_line(line));
+        recorded.filter = filter.clone();
         self
     }
 
     /// Decodes with these limits and this label of cohorts instead of the defaults.
     #[must_use]
     pub fn with_options(mut self, options: Options) -> Self {
-        self.options = options;
-        self.decoders.clear();
+        Arc::make_mut(&mut self.recorded).options = options;
         self
     }
 
     /// How many records the fleet gives in total, including rejected ones.
     pub fn len(&self) -> usize {
-        self.lines.len()
+        self.recorded.lines.len()
     }
 
     /// Whether it gives none.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.recorded.lines.is_empty()
     }
 
     /// When the profiles of each good line were taken, in the order of reading.
     pub fn windows(&self) -> impl Iterator<Item = TimeRange> {
-        self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| entry.window)
+        self.recorded.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| entry.window)
     }
 
     /// The builds that the fleet has profiles of, with their services, as often as they occur: first those that the manifest names,
     /// also on lines that are rejected, then those in files of records. These are decoded for it, each when its turn comes.
     pub fn builds(&self) -> impl Iterator<Item = (Service, Build)> + '_ {
-        let named = self.lines.iter().filter(|line| !line.is_of_records());
+        let named = self.recorded.lines.iter().filter(|line| !line.is_of_records());
         let named = named.filter_map(|line| line.service.clone().zip(line.build.clone()));
-        let mut decoder = Format::Otlp.decoder(&self.options);
-        let of_records = self.lines.iter().filter(|line| line.is_of_records());
+        let mut decoder = Format::Otlp.decoder(&self.recorded.options);
+        let of_records = self.recorded.lines.iter().filter(|line| line.is_of_records());
         named.chain(of_records.flat_map(move |line| {
-            let raw = line.entry.as_ref().ok().and_then(|entry| self.raw(line.number, entry).ok());
+            let raw = line.entry.as_ref().ok().and_then(|entry| self.recorded.raw(line.number, entry).ok());
             let parts = raw.map_or_else(Vec::new, |raw| decoder.decode(&raw.bytes, &raw.labels));
             let profiles = parts.into_iter().filter_map(Result::ok);
             profiles.map(|profile| (profile.identity.service.clone(), profile.identity.build.clone()))
@@ -175,12 +182,14 @@ impl RecordedFleet {
     /// The profiles as they are in their files, in the order of reading; each file is read when its turn comes. They
     /// include levels, which [`Source::poll`] refuses without reading them.
     pub fn entries(&self) -> impl Iterator<Item = Result<RawProfile, RejectedLine>> + '_ {
-        self.lines.iter().map(|line| {
-            let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.raw(line.number, entry));
+        self.recorded.lines.iter().map(|line| {
+            let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.recorded.raw(line.number, entry));
             raw.map_err(|rejection| RejectedLine { line: line.number, file: line.file.clone(), rejection })
         })
     }
+}
 
+impl Recorded {
     fn raw(&self, line: i64, entry: &ProfileFile) -> Result<RawProfile, Rejection> {
         let bytes = read_file(&self.folder.join(&*entry.file), self.options.max_bytes)
             .map_err(|(reason, what)| entry.rejection(reason, format!("{}: {what}", entry.file)))?;
@@ -188,7 +197,8 @@ impl RecordedFleet {
         Ok(RawProfile { labels: entry.labels.clone(), bytes, format, line, file: Arc::clone(&entry.file) })
     }
 
-    fn decode(&mut self, line: &ManifestLine) -> Vec<Result<Profile, Rejection>> {
+    /// The parts of a line; the decoders are those of a thread.
+    fn decode(&self, line: &ManifestLine, decoders: &mut BTreeMap<Format, Box<dyn Decode>>) -> Parts {
         let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| {
             match entry.labels.as_ref().ok().and_then(Labels::uncountable) {
                 Some(fault) => Err(fault),
@@ -198,8 +208,7 @@ impl RecordedFleet {
         match raw {
             Err(fault) => vec![Err(fault)],
             Ok(raw) => {
-                let options = &self.options;
-                let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
+                let decoder = decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(&self.options));
                 let mut parts = decoder.decode(&raw.bytes, &raw.labels);
                 parts.retain(|part| self.filter.passes_part(part));
                 parts.into_iter().map(|part| part.map_err(|fault| dated(line, fault))).collect()
@@ -221,15 +230,16 @@ impl Source for RecordedFleet {
         if self.paused {
             return Ok(Polled::Idle);
         }
-        let Some(line) = self.lines.get(self.next).cloned() else {
+        let recorded = &self.recorded;
+        let parts = self.ahead.get_or_insert_with(|| decoded_ahead(recorded)).take();
+        let Some((line, parts)) = recorded.lines.get(self.next).zip(parts) else {
             let end = if self.ended { Polled::End } else { Polled::PartitionEnd(PARTITION) };
             self.ended = true;
             return Ok(end);
         };
         self.next += 1;
-        let parts = self.decode(&line);
-        let position =
-            Position { source: Arc::clone(&self.name), partition: PARTITION, offset: line.number, file: line.file };
+        let (source, file) = (Arc::clone(&self.name), line.file.clone());
+        let position = Position { source, partition: PARTITION, offset: line.number, file };
         Ok(Polled::Record(Box::new(Decoded { position, stamped: Stamped::No, parts, points: Vec::new() })))
     }
 
@@ -238,6 +248,20 @@ impl Source for RecordedFleet {
             self.paused = paused;
         }
     }
+}
+
+/// The lines of a fleet, read and decoded on as many threads as the machine runs at a time.
+fn decoded_ahead(recorded: &Arc<Recorded>) -> Ahead<Parts> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(recorded.lines.len());
+    let workers = std::iter::repeat_with(|| {
+        let (recorded, mut decoders) = (Arc::clone(recorded), BTreeMap::new());
+        move |item: usize| {
+            let parts = recorded.lines.get(item).map_or_else(Vec::new, |line| recorded.decode(line, &mut decoders));
+            let bytes = parts.iter().flatten().map(Profile::bytes).sum();
+            (parts, bytes)
+        }
+    });
+    Ahead::start(recorded.lines.len(), workers.take(threads))
 }
 
 /// A fault in a file, with the time of its line if it has none itself.

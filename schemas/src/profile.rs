@@ -207,6 +207,17 @@ impl Profile {
         }
     }
 
+    /// About how much memory its samples take, without the names, which profiles share.
+    pub fn bytes(&self) -> usize {
+        match &self.samples {
+            Samples::Stacks(stacks) => {
+                let of_stack = |stack: &Stack| size_of::<Stack>() + size_of_val(&*stack.frames);
+                stacks.iter().map(of_stack).sum()
+            }
+            Samples::Folded { cohorts, .. } => cohorts.iter().map(|part| size_of_val(&*part.functions)).sum(),
+        }
+    }
+
     /// Number of raw samples.
     pub fn total(&self) -> u64 {
         match &self.samples {

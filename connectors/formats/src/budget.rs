@@ -8,7 +8,7 @@
 //! Why 4 and why so much for small records: a stack takes 50 bytes and 4 a frame, a name some 200, which is 1 to 4 times what
 //! they take in any format where stacks have some frames; but a line of 4 bytes is a stack too, and inlined functions make 5
 //! frames of a number of 2 bytes. A record below 32 MiB, which ordinary ones are, gets 128 MiB whatever it is made of. A
-//! process decodes one record a reader at a time, so that it can afford that once.
+//! process decodes as many records at a time as it has threads for that, so that it can afford that.
 //!
 //! Room is charged as it is made, not as it is filled, so that a list that grows cannot take twice what was charged. What a
 //! decoder keeps from record to record (names that it has met) has limits of its own.
