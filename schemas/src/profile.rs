@@ -280,17 +280,71 @@ pub struct Decoded {
 /// split into lines. Sums the xxh3-128 of each distinct (cohort, frame names) weighted by its count, so that
 /// adding up equal stacks does not change it.
 pub fn content_hash(names: &[Arc<str>], stacks: &[Stack]) -> u128 {
-    let mut text = Vec::new();
+    // The text of a stack, and where it ends after the cohort and after each frame: what a stack begins with as the one before it
+    // is not written again.
+    let (mut text, mut ends): (Vec<u8>, Vec<usize>) = (Vec::new(), vec![0]);
+    let mut before: Option<&Stack> = None;
     stacks.iter().fold(0u128, |sum, stack| {
-        text.clear();
-        text.extend_from_slice(stack.cohort.as_ref().map_or("", Cohort::as_str).as_bytes());
-        for &frame in &stack.frames {
+        let shared =
+            before.filter(|before| before.cohort == stack.cohort).map(|before| common(&before.frames, &stack.frames));
+        if shared.is_none() {
+            text.clear();
+            text.extend_from_slice(stack.cohort.as_ref().map_or("", Cohort::as_str).as_bytes());
+            ends.clear();
+            ends.push(text.len());
+        }
+        let shared = shared.unwrap_or(0);
+        ends.truncate(shared + 1);
+        text.truncate(ends.last().copied().unwrap_or(0));
+        for &frame in stack.frames.iter().skip(shared) {
             text.push(0);
             if let Some(name) = usize::try_from(frame).ok().and_then(|index| names.get(index)) {
                 text.extend_from_slice(name.as_bytes());
             }
+            ends.push(text.len());
         }
+        before = Some(stack);
         let hash = twox_hash::XxHash3_128::oneshot(&text);
         sum.wrapping_add(hash.wrapping_mul(u128::from(stack.count)))
     })
+}
+
+/// How many frames two stacks have in common from the root.
+fn common(one: &[u32], other: &[u32]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, word by word.
+    fn plain(names: &[Arc<str>], stacks: &[Stack]) -> u128 {
+        let of_stack = |stack: &Stack| {
+            let mut text = stack.cohort.as_ref().map_or("", Cohort::as_str).to_owned();
+            for &frame in &stack.frames {
+                text += "\0";
+                text += names.get(usize::try_from(frame).unwrap()).map_or("", |name| name);
+            }
+            twox_hash::XxHash3_128::oneshot(text.as_bytes()).wrapping_mul(u128::from(stack.count))
+        };
+        stacks.iter().map(of_stack).fold(0, u128::wrapping_add)
+    }
+
+    proptest! {
+        #[test]
+        fn oracle_content_is_the_sum_over_stacks_whatever_they_share(
+            raw in prop::collection::vec((prop::collection::vec(0u32..4, 0..6), 1u64..5, 0usize..3), 0..30),
+        ) {
+            let names: Vec<Arc<str>> = ["main", "a", "ab"].map(Arc::from).to_vec();
+            let cohorts = [None, Some("x".into()), Some("".into())];
+            let stacks: Vec<Stack> = raw
+                .into_iter()
+                .map(|(frames, count, cohort)| Stack { frames, count, cohort: cohorts[cohort].clone(), value: 0 })
+                .collect();
+            prop_assert_eq!(content_hash(&names, &stacks), plain(&names, &stacks));
+        }
+    }
 }

@@ -2,97 +2,45 @@
 //!
 //! A name as it came goes through two steps, the same for every format: [`normalised()`] takes off what changes from build
 //! to build though the function does not (line numbers, hashes, offsets), and the [`Rewrites`] that were configured are
-//! applied. `Naming` remembers what came of a name for as long as its decoder lives; `Names` is the table of one
-//! profile, no name twice.
+//! applied. `Naming` remembers what came of a name from profile to profile; `Names` is the table of one profile, no name twice.
 
 mod class;
+mod naming;
 mod normalised;
 mod rewrites;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::profile::UNSYMBOLISED;
 use fleetdiff_schemas::rejected::Rejection;
 
+use self::naming::Known;
 use crate::budget::{ALLOCATION, Budget};
 
 pub use class::FrameClass;
+pub(super) use naming::Naming;
 pub use normalised::normalised;
 pub use rewrites::{BadRewrite, Rewrites};
 
-/// What an entry of a map takes: key, value and a byte, with as much again unused and half of it while the map grows.
-const SEEN: usize = 56;
+/// What a name that came takes: an entry of a map (key, value and a byte, with as much again unused and half of it while the map grows),
+/// and one of a list.
+const CAME: usize = 56 + 80;
 
-type Map<V> = HashMap<Arc<str>, V, foldhash::fast::RandomState>;
-
-/// The names that a decoder has met, by how they came.
-#[derive(Debug)]
-pub(super) struct Naming {
-    rewrites: Rewrites,
-    known: Map<Arc<str>>,
-    /// Bytes of text that may still be remembered.
-    room: usize,
-    most: usize,
-}
-
-impl Naming {
-    /// Remembers nothing yet; later text of at most an eighth of the largest record, `max_bytes`.
-    pub(super) fn new(max_bytes: usize, rewrites: &Rewrites) -> Self {
-        let most = max_bytes / 8;
-        Self { rewrites: rewrites.clone(), known: Map::default(), room: most, most }
-    }
-
-    /// A frame's name as it came and as it is counted.
-    fn name(&mut self, raw: &str) -> (Arc<str>, Arc<str>) {
-        if let Some((raw, name)) = self.known.get_key_value(raw) {
-            return (Arc::clone(raw), Arc::clone(name));
-        }
-        let name = self.counted_as(raw);
-        let raw = if *name == *raw { Arc::clone(&name) } else { Arc::from(raw) };
-        self.remember(&raw, &name);
-        (raw, name)
-    }
-
-    fn counted_as(&self, raw: &str) -> Arc<str> {
-        let name = normalised(raw);
-        if name == UNSYMBOLISED {
-            return UNSYMBOLISED.into();
-        }
-        let name = self.rewrites.apply(name);
-        if name.is_empty() { UNSYMBOLISED.into() } else { name.into() }
-    }
-
-    /// Keeps a name, after forgetting all others if there is no room: they are found again as they come.
-    fn remember(&mut self, raw: &Arc<str>, name: &Arc<str>) {
-        // An entry holds more than its text: two counted pointers, and the counts.
-        let cost = raw.len() + name.len() + 64;
-        if cost > self.room {
-            self.known.clear();
-            self.room = self.most;
-        }
-        if let Some(left) = self.room.checked_sub(cost) {
-            self.room = left;
-            self.known.insert(Arc::clone(raw), Arc::clone(name));
-        }
-    }
-}
+/// The same of a name as it is counted.
+const COUNTED: usize = 56 + 32;
 
 /// The names of one profile in the order of their first sight.
 pub(super) struct Names<'a> {
     naming: &'a mut Naming,
     budget: Budget,
     list: Vec<Arc<str>>,
-    /// By how they came.
-    seen: Map<u32>,
-    /// By what they are counted as; different ones that came may be the same.
-    index: Map<u32>,
 }
 
 impl<'a> Names<'a> {
     /// No names yet.
     pub(super) fn new(naming: &'a mut Naming, budget: &Budget) -> Self {
-        Self { naming, budget: budget.clone(), list: Vec::new(), seen: Map::default(), index: Map::default() }
+        naming.begin();
+        Self { naming, budget: budget.clone(), list: Vec::new() }
     }
 
     /// No names yet, and room for so many.
@@ -100,9 +48,9 @@ impl<'a> Names<'a> {
     /// # Errors
     /// `too_large` if there is no room.
     pub(super) fn with_capacity(naming: &'a mut Naming, budget: &Budget, names: usize) -> Result<Self, Rejection> {
-        budget.take(names.saturating_mul(SEEN))?;
-        let map = || Map::with_capacity_and_hasher(names, foldhash::fast::RandomState::default());
-        Ok(Self { list: budget.list(names)?, seen: map(), index: map(), ..Self::new(naming, budget) })
+        let list = budget.list(names)?;
+        naming.begin();
+        Ok(Self { naming, budget: budget.clone(), list })
     }
 
     /// The index of a frame's name; a frame without a symbol (`""`, `[unknown]`, an address) is [`UNSYMBOLISED`].
@@ -110,26 +58,25 @@ impl<'a> Names<'a> {
     /// # Errors
     /// `too_large` if there is no room for it.
     pub(super) fn index_of(&mut self, raw: &str) -> Result<u32, Rejection> {
-        if let Some(&index) = self.seen.get(raw) {
-            return Ok(index);
-        }
-        self.budget.take(SEEN + ALLOCATION + raw.len())?;
-        let (raw, name) = self.naming.name(raw);
-        let index = match self.index.get(&name) {
-            Some(&index) => index,
-            None => self.add(name)?,
+        let new = match self.naming.find(raw) {
+            Known::Met(index) => return Ok(index),
+            Known::New(new) => new,
         };
-        self.seen.insert(raw, index);
+        self.budget.take(CAME + ALLOCATION + raw.len())?;
+        let index = match new.index {
+            Some(index) => index,
+            None => self.add(Arc::clone(&new.name))?,
+        };
+        self.naming.put(&new, index);
         Ok(index)
     }
 
     fn add(&mut self, name: Arc<str>) -> Result<u32, Rejection> {
         // The list of a profile is a copy of this one.
-        self.budget.take(SEEN + ALLOCATION + name.len() + size_of::<Arc<str>>())?;
+        self.budget.take(COUNTED + ALLOCATION + name.len() + size_of::<Arc<str>>())?;
         // NB: a decoder reads fewer than 2^32 bytes, thus fewer names; the last index is a ceiling never reached.
         let index = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        self.budget.push(&mut self.list, Arc::clone(&name))?;
-        self.index.insert(name, index);
+        self.budget.push(&mut self.list, name)?;
         Ok(index)
     }
 
@@ -144,15 +91,24 @@ impl<'a> Names<'a> {
     /// # Errors
     /// `too_large` if there is no room for it.
     pub(super) fn index_of_counted(&mut self, name: &str) -> Result<u32, Rejection> {
-        match self.index.get(name) {
-            Some(&index) => Ok(index),
-            None => self.add(name.into()),
+        if let Some(index) = self.naming.find_counted(name) {
+            return Ok(index);
         }
+        let name: Arc<str> = name.into();
+        let index = self.add(Arc::clone(&name))?;
+        self.naming.put_counted(&name, index);
+        Ok(index)
     }
 
     /// The names by index.
-    pub(super) fn into_list(self) -> Arc<[Arc<str>]> {
-        self.list.into()
+    pub(super) fn into_list(mut self) -> Arc<[Arc<str>]> {
+        std::mem::take(&mut self.list).into()
+    }
+}
+
+impl Drop for Names<'_> {
+    fn drop(&mut self) {
+        self.naming.end();
     }
 }
 
@@ -184,25 +140,5 @@ mod tests {
         let mut naming = naming(1 << 20, &["^stub.* => ", "_ => -"]);
         let expected = [UNSYMBOLISED, "a-b"].map(str::to_owned).to_vec();
         assert_eq!(list(&mut naming, &["stub_7", "[unknown]", "a_b"]), (vec![0, 0, 1], expected));
-    }
-
-    #[test]
-    fn a_name_is_made_once_a_decoder() {
-        let mut naming = naming(1 << 20, &[]);
-        let first = naming.name("run (a.py:1)").1;
-        assert!(Arc::ptr_eq(&first, &naming.name("run (a.py:1)").1));
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded_and_no_less_right() {
-        let mut naming = naming(8_000, &["x => y"]);
-        for number in 0..5_000 {
-            let (raw, name) = (format!("x{number} (a.py:3)"), format!("y{number} (a.py)"));
-            assert_eq!((*naming.name(&raw).1).to_owned(), name);
-            let held: usize = naming.known.iter().map(|(raw, name)| raw.len() + name.len() + 64).sum();
-            assert!(held <= 1_000 && held + naming.room == 1_000, "{held}");
-        }
-        let long = "x".repeat(2_000);
-        assert_eq!(naming.name(&long).1.len(), 2_000);
     }
 }

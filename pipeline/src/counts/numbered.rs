@@ -2,9 +2,10 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 
 use fleetdiff_schemas::number::index_of;
+use foldhash::fast::RandomState;
 
 use super::rounds::Mark;
 
