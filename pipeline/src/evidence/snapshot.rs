@@ -215,6 +215,17 @@ impl BucketCounts for Sparse {
             out[f - start] += float(count);
         }
     }
+
+    fn add_only(&self, functions: &[u32], out: &mut [f64]) {
+        let Some(&first) = functions.first() else { return };
+        let from = self.0.partition_point(|&(f, _)| f < index_of(first));
+        let mut held = self.0[from..].iter().peekable();
+        for (sum, &function) in out.iter_mut().zip(functions) {
+            let function = index_of(function);
+            while held.next_if(|(f, _)| *f < function).is_some() {}
+            *sum += held.next_if(|(f, _)| *f == function).map_or(0.0, |&(_, count)| float(count));
+        }
+    }
 }
 
 impl Together {
