@@ -68,7 +68,9 @@ impl KindEvidence<'_> {
     /// be significant at level `q`.
     pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
         let left_out = self.tests.map(ShareRows::leave_one_out);
-        let mut rows = Vec::new();
+        let is_rare = |f: usize| self.counts.0[f] + self.counts.1[f] < self.min_count;
+        // NB: rows are large, so that a list that grows copies much; besides these there are the rows of all others and of all together.
+        let mut rows = Vec::with_capacity((0..self.functions.len()).filter(|&f| !is_rare(f)).count() + 2);
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
         for (f, (hash, name)) in self.functions.iter().enumerate() {
@@ -76,7 +78,7 @@ impl KindEvidence<'_> {
             if head + base == 0 {
                 continue;
             }
-            if self.counts.0[f] + self.counts.1[f] < self.min_count {
+            if is_rare(f) {
                 functions += 1;
                 rare_head += head;
                 rare_base += base;

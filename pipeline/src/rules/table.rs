@@ -75,14 +75,14 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows,
     DecidedTable { rows, evidence }
 }
 
-fn decide_kind(
+fn decide_kind<'a>(
     scope: Scope,
     kind: CountKind,
-    cells: &Rows<'_>,
-    rolled: &Rows<'_>,
+    cells: &Rows<'a>,
+    rolled: &Rows<'a>,
     live: &SelectedRows,
     rules: &TableRules,
-) -> Vec<(RowEvidence, CellRow)> {
+) -> Vec<(&'a RowEvidence, CellRow)> {
     let (of_cells, of_rolled, functions) = q_values(cells, rolled);
     let shares_moved = family(cells, |row| Some(row.ln_p_comp));
     let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| !row.of_all));
@@ -93,7 +93,7 @@ fn decide_kind(
         rules.q * length_float(selected) / length_float(tested.max(1))
     };
     let is_selected = |q_value: Option<f64>| q_value.is_some_and(|q_value| selected(q_value, rules.q));
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(cells.iter().chain(rolled).map(|(_, evidence)| evidence.len()).sum());
     for (index, (cell, evidence)) in cells.iter().enumerate() {
         for row in *evidence {
             let q_value = of_cells.get(index, row.hash);
@@ -110,9 +110,9 @@ fn decide_kind(
             };
             let cause = live.filter(|_| decided.selected).and_then(Clone::clone);
             let family = q_value.zip(functions.get(row.hash));
-            let (evidence, row) = as_decided(row, family, decided, rules.min_effect);
-            let per_request_q_value = per_request.get(index, evidence.hash).or(uniform);
-            rows.push((evidence, CellRow { cause, per_request_q_value, outlier_q_value, ..row }));
+            let per_request_q_value = per_request.get(index, row.hash).or(uniform);
+            let decided = as_decided(row, family, decided, rules.min_effect);
+            rows.push((row, CellRow { cause, per_request_q_value, outlier_q_value, ..decided }));
         }
     }
     for (index, (_, evidence)) in rolled.iter().enumerate() {
@@ -120,25 +120,21 @@ fn decide_kind(
             let q_value = of_rolled.get(index, row.hash);
             let selected = scope == Scope::Window && is_selected(q_value);
             let family = q_value.zip(functions.get(row.hash));
-            rows.push(as_decided(row, family, Decided { selected, ..Decided::default() }, rules.min_effect));
+            let decided = Decided { selected, ..Decided::default() };
+            rows.push((row, as_decided(row, family, decided, rules.min_effect)));
         }
     }
     rows
 }
 
-fn as_decided(
-    evidence: &RowEvidence,
-    family: Option<(f64, FirstLevel)>,
-    decided: Decided,
-    min_effect: f64,
-) -> (RowEvidence, CellRow) {
+fn as_decided(evidence: &RowEvidence, family: Option<(f64, FirstLevel)>, decided: Decided, min_effect: f64) -> CellRow {
     let (verdict, reason) = verdict(evidence, &decided, min_effect);
     let outlying_pods = match (verdict, reason) {
         (Verdict::SomePodsOutlying, Some(RowReason::OnePod)) => evidence.one_pod.clone(),
         (Verdict::SomePodsOutlying, _) => decided.outlying,
         _ => Vec::new(),
     };
-    let row = CellRow {
+    CellRow {
         q_value: family.map(|(q_value, _)| q_value),
         weight: family.map(|(_, function)| function.weight),
         function_ln_p: family.map(|(_, function)| function.ln_p),
@@ -146,8 +142,7 @@ fn as_decided(
         reason,
         outlying_pods,
         ..evidence.row.clone()
-    };
-    (evidence.clone(), row)
+    }
 }
 
 /// The outlying pods of a selected function, at the level that remains after its selection, if they are at most half of
@@ -164,7 +159,7 @@ fn minority(row: &RowEvidence, level: f64) -> Vec<String> {
 /// Gives compositional rows their cause: the selected self row of their cell with the largest change. The row of all
 /// functions is never a cause, since it moves no share.
 fn name_causes(
-    rows: &mut [(RowEvidence, CellRow)],
+    rows: &mut [(&RowEvidence, CellRow)],
     kind: CountKind,
     causes: &mut BTreeMap<CellKey, (f64, u64, Arc<str>)>,
 ) {
