@@ -7,6 +7,7 @@
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
 //! | What is the limit of this machine? | [`roof`] |
+//! | What do data frames and stream processors run? | [`article`] |
 //! | What is decoded, besides recordings? | [`large`] |
 //! | What is compared on a laptop? | [`pair`] |
 //! | What are deltas compared with? | [`peer`] |
@@ -15,6 +16,7 @@
 //!
 //! `README.md` in this folder says how to read the figures.
 
+pub mod article;
 pub mod asked;
 pub mod cell;
 pub mod drive;

@@ -88,12 +88,21 @@ impl Clock {
     /// # Errors
     /// If it gives none; the reason is on its stderr.
     pub fn milliseconds(&mut self, word: &str) -> Result<f64, String> {
+        let line = self.answer(word)?;
+        let nanoseconds: f64 = line.trim().parse().map_err(|_| format!("no time but {line:?}"))?;
+        Ok(nanoseconds / 1e6)
+    }
+
+    /// The line that it gives for a word.
+    ///
+    /// # Errors
+    /// If it has ended; the reason is on its stderr.
+    pub fn answer(&mut self, word: &str) -> Result<String, String> {
         let words = self.words.as_mut().ok_or("it has ended")?;
         writeln!(words, "{word}").map_err(|failure| failure.to_string())?;
         let mut line = String::new();
         self.times.read_line(&mut line).map_err(|failure| failure.to_string())?;
-        let nanoseconds: f64 = line.trim().parse().map_err(|_| format!("no time but {line:?}"))?;
-        Ok(nanoseconds / 1e6)
+        Ok(line)
     }
 }
 

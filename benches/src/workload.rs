@@ -108,6 +108,8 @@ pub struct Workload {
     pub window: u64,
     /// Measured hops: each adds one hop and lets one expire. One more hop closes the last measured one.
     pub measured: u64,
+    /// Every n-th hop is a look. 2 by default, so that each look is next to a hop without one.
+    pub look_every: u64,
     /// The pods.
     pub pods: Vec<Pod>,
     names: Arc<[Arc<str>]>,
@@ -120,7 +122,7 @@ impl Workload {
         let pods = (0..size.pods).map(|number| pod(number, mix)).collect();
         let names = (0..size.functions)
             .map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
-        Self { size, mix, window, measured, pods, names: names.collect() }
+        Self { size, mix, window, measured, look_every: 2, pods, names: names.collect() }
     }
 
     /// All hops.
@@ -163,10 +165,10 @@ impl Workload {
         &self.names[function]
     }
 
-    /// Whether a hop counted from 0 is a look: every second one is, so that each look is next to a hop without one.
+    /// Whether a hop counted from 0 is a look.
     #[must_use]
     pub fn looks_at(&self, number: u64) -> bool {
-        number % 2 == 1
+        (number + 1).is_multiple_of(self.look_every)
     }
 
     /// The number of the look at a hop counted from 0.
@@ -183,7 +185,7 @@ impl Workload {
             window: Nanos(HOP.0 * i64::try_from(self.window).unwrap_or(1)),
             lateness: Nanos(0),
             warm_up: Nanos(0),
-            evaluate_every: Nanos(2 * HOP.0),
+            evaluate_every: Nanos(HOP.0 * i64::try_from(self.look_every).unwrap_or(1)),
             report_every: Nanos::from_seconds(i64::from(i32::MAX)),
             comparing: Comparing::Named { base: vec![Build::from(BUILDS.1)], head: Build::from(BUILDS.0) },
             count_kinds: vec![CountKind::SelfCount],
