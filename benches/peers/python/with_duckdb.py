@@ -1,4 +1,4 @@
-"""DuckDB: the window as a table of counts by cell and function; each hop is added to it, and what expires subtracted, by one grouping."""
+"""DuckDB: the window as a table of counts by cell and function; what comes and what expires is grouped, and updates it."""
 
 import duckdb
 import pyarrow as pa
@@ -11,12 +11,18 @@ COUNTS = """
            CASE WHEN head = 0 THEN {sign}count::INTEGER ELSE 0 END AS base
     FROM records WHERE hop {hops}
 """
-GROUPED = """
-    CREATE OR REPLACE TEMP TABLE {table} AS
-    SELECT key, sum(head)::INTEGER AS head, sum(base)::INTEGER AS base FROM ({rows}) GROUP BY key
+GROUPED = "SELECT key, sum(head)::INTEGER AS head, sum(base)::INTEGER AS base FROM ({rows}) GROUP BY key"
+FILLED = """
+    CREATE TABLE filled AS
+    SELECT row::UINTEGER AS key, coalesce(head, 0) AS head, coalesce(base, 0) AS base
+    FROM range({rows}) AS every(row) LEFT JOIN ({grouped}) ON key = row ORDER BY row
+"""
+CHANGED = """
+    UPDATE moving SET head = moving.head + changes.head, base = moving.base + changes.base
+    FROM ({grouped}) AS changes WHERE moving.key = changes.key
 """
 TESTED = """
-    WITH rows AS (SELECT key, key // {functions} AS cell, head::DOUBLE AS head, base::DOUBLE AS base FROM {table}),
+    WITH rows AS (SELECT key, key // {functions} AS cell, head::DOUBLE AS head, base::DOUBLE AS base FROM moving),
     cells AS (SELECT cell, sum(head) AS of_head, sum(base) AS of_base FROM rows GROUP BY cell HAVING of_head > 0 AND of_base > 0),
     tested AS (
         SELECT *, (head + base) / (of_head + of_base) AS share
@@ -42,23 +48,23 @@ class Duckdb:
         # In the order of hops, so that a hop is found by the ranges of row groups.
         self.database.execute("CREATE TABLE records AS SELECT * FROM loaded ORDER BY hop")
         self.database.unregister("loaded")
-        self.group("filled", self.counts(f"< {fleet.window}"))
+        filled = FILLED.format(rows=fleet.cells * fleet.functions, grouped=self.grouped(self.counts(f"< {fleet.window}")))
+        self.database.execute(filled)
+        self.tested = TESTED.format(functions=fleet.functions, min_count=MIN_COUNT)
 
     def counts(self, hops, sign=""):
         return COUNTS.format(functions=self.fleet.functions, sign=sign, hops=hops)
 
-    def group(self, table, rows):
-        self.database.execute(GROUPED.format(table=table, rows=rows))
+    def grouped(self, *rows):
+        return GROUPED.format(rows=" UNION ALL ".join(rows))
 
     def rewind(self):
-        self.now = "filled"
+        self.database.execute("CREATE OR REPLACE TEMP TABLE moving AS FROM filled")
 
     def hop(self, number):
-        rows = [f"FROM {self.now}", self.counts(f"= {number}"), self.counts(f"= {number - self.fleet.window}", "-")]
-        self.now = f"window_{number % 2}"
-        self.group(self.now, " UNION ALL ".join(rows))
-        tested = TESTED.format(functions=self.fleet.functions, table=self.now, min_count=MIN_COUNT)
-        columns = self.database.execute(tested).fetchnumpy()
+        changes = self.grouped(self.counts(f"= {number}"), self.counts(f"= {number - self.fleet.window}", "-"))
+        self.database.execute(CHANGED.format(grouped=changes))
+        columns = self.database.execute(self.tested).fetchnumpy()
         return columns["key"][flagged(columns["g"])], len(columns["g"])
 
 

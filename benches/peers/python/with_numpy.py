@@ -8,23 +8,24 @@ from job import MIN_COUNT, flagged, serve
 class Numpy:
     def __init__(self, fleet):
         self.fleet = fleet
-        filled = np.zeros(fleet.cells * 2 * fleet.functions)
+        self.counts = np.zeros(fleet.cells * 2 * fleet.functions)
         for hop in range(fleet.window):
-            self.add(filled, hop, 1)
-        self.filled = filled
+            self.counts += self.of(hop)
+        self.filled = self.counts
 
     def rewind(self):
         self.counts = self.filled.copy()
 
-    def add(self, counts, hop, sign):
+    def of(self, hop):
+        """The counts of a hop, by cell, arm and function."""
         fleet, of = self.fleet, self.fleet.of(hop)
         arm = fleet.cell[of].astype(np.int64) * 2 + fleet.head[of]
-        np.add.at(counts, arm * fleet.functions + fleet.function[of], fleet.count[of] * float(sign))
+        return np.bincount(arm * fleet.functions + fleet.function[of], fleet.count[of], len(self.counts))
 
     def hop(self, number):
         fleet = self.fleet
-        self.add(self.counts, number, 1)
-        self.add(self.counts, number - fleet.window, -1)
+        self.counts += self.of(number)
+        self.counts -= self.of(number - fleet.window)
         counts = self.counts.reshape(fleet.cells, 2, fleet.functions)
         of_base, of_head = counts.sum(axis=2).T
         pooled = counts[:, 0] + counts[:, 1]

@@ -1,4 +1,4 @@
-"""polars: the window as a frame of counts by cell and function; each hop is concatenated with it and with what expires, and grouped again."""
+"""polars: the window as dense columns of counts; what comes and what expires is grouped by cell and function and added in its places."""
 
 import polars as pl
 
@@ -11,10 +11,20 @@ class Polars:
         self.records = pl.DataFrame(
             {"cell": fleet.cell, "head": fleet.head, "function": fleet.function, "count": fleet.count}
         )
-        self.filled = grouped([self.counts(0, fleet.window, 1)]).collect()
+        rows = fleet.cells * fleet.functions
+        self.keys = pl.Series("key", range(rows), pl.UInt32)
+        self.head, self.base = (pl.zeros(rows, pl.Int32, eager=True).alias(arm) for arm in ("head", "base"))
+        self.change([self.counts(0, fleet.window, 1)])
+        self.filled = self.head, self.base
 
     def rewind(self):
-        self.window = self.filled
+        self.head, self.base = (counts.clone() for counts in self.filled)
+
+    def change(self, frames):
+        changes = grouped(frames).collect()
+        keys = changes["key"]
+        self.head.scatter(keys, self.head.gather(keys) + changes["head"])
+        self.base.scatter(keys, self.base.gather(keys) + changes["base"])
 
     def counts(self, start, end, sign):
         """The records of the hops from start to before end, with counts by arm."""
@@ -29,8 +39,9 @@ class Polars:
     def hop(self, number):
         come = self.counts(number, number + 1, 1)
         expire = self.counts(number - self.fleet.window, number - self.fleet.window + 1, -1)
-        self.window = grouped([self.window.lazy(), come, expire]).collect()
-        rows = tested(self.window.lazy(), self.fleet.functions).collect()
+        self.change([come, expire])
+        window = pl.LazyFrame([self.keys, self.head, self.base])
+        rows = tested(window, self.fleet.functions).collect()
         g = rows["g"].to_numpy()
         return rows["key"].to_numpy()[flagged(g)], len(g)
 
