@@ -16,6 +16,10 @@ const MISLEADING: [&str; 2] = ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"];
 const PYTHON: [(&str, &str, &str); 3] =
     [("numpy", "with_numpy.py", "1"), ("polars", "with_polars.py", "all"), ("DuckDB", "with_duckdb.py", "all")];
 
+/// What Flink needs of a Java that is newer than Flink, and the heap, in which the fleet lies too.
+const JAVA: [&str; 3] =
+    ["-Xmx4g", "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED"];
+
 /// A program that has read the fleet.
 #[derive(Debug)]
 pub struct Program {
@@ -49,6 +53,10 @@ pub fn all(folder: &Path, fleet: &Path) -> (Vec<Program>, Vec<String>) {
         Ok(made) => programs.extend(made),
         Err(reason) => missing.push(format!("without numpy, polars and DuckDB: {reason}")),
     }
+    match flink(folder, fleet) {
+        Ok(made) => programs.push(made),
+        Err(reason) => missing.push(format!("without Flink: {reason}")),
+    }
     (programs, missing)
 }
 
@@ -78,4 +86,26 @@ fn python(folder: &Path, fleet: &Path) -> Result<Vec<Program>, String> {
         Program::start(format!("{name} {}", version(&name.to_lowercase())), threads, &mut command)
     };
     PYTHON.into_iter().map(start).collect()
+}
+
+/// The job in a local Flink, with the packages that `pom.xml` names.
+fn flink(folder: &Path, fleet: &Path) -> Result<Program, String> {
+    let (source, target) = (source("flink"), folder.join("peers-flink"));
+    let classpath = target.join("classpath");
+    run(Command::new("mvn")
+        .args(["--quiet", "--batch-mode", "compile", "dependency:build-classpath"])
+        .arg(format!("-Dpeer.target={}", target.display()))
+        .arg(format!("-Dmdep.outputFile={}", classpath.display()))
+        .current_dir(&source))?;
+    let read = |path: &Path| std::fs::read_to_string(path).map_err(|failure| format!("{}: {failure}", path.display()));
+    let project = read(&source.join("pom.xml"))?;
+    let version = project.split(['<', '>']).skip_while(|part| *part != "flink.version").nth(1).unwrap_or_default();
+    let mut command = Command::new("java");
+    command
+        .args(JAVA)
+        .arg("-cp")
+        .arg(format!("{}:{}", target.join("classes").display(), read(&classpath)?.trim()))
+        .arg("fleetdiff.Peer")
+        .arg(fleet);
+    Program::start(format!("Flink {version}"), "2 + 1", &mut command)
 }
