@@ -57,10 +57,14 @@ fn main() -> ExitCode {
     ));
     let (mut programs, missing) = programs::all(folder, &file);
     missing.iter().for_each(|reason| say(reason));
-    let mut lines = plain(&recorded, &mut programs);
+    let lines = plain(&recorded, &mut programs);
     drop((recorded, programs));
-    lines.extend(ours(&Arc::new(workload)));
+    say(&format!(
+        "{:<26}{:>8}{:>24}{:>24}{:>12}{:>10}  {}",
+        "", "threads", "M samples/s", "ms a hop", "first pass", "tests", "flags"
+    ));
     print(&lines, samples, float(measured));
+    print(&ours(&Arc::new(workload)), samples, float(measured));
     say(&format!("load {}", load()));
     let _ = std::fs::remove_file(&file);
     ExitCode::SUCCESS
@@ -127,10 +131,6 @@ impl Line {
 }
 
 fn print(lines: &[Line], samples: f64, measured: f64) {
-    say(&format!(
-        "{:<26}{:>8}{:>24}{:>24}{:>12}{:>10}  {}",
-        "", "threads", "M samples/s", "ms a hop", "first pass", "tests", "flags"
-    ));
     for Line { name, threads, first, passes, tests, flags } in lines {
         let spread = Spread::of(passes.clone());
         let rate = spread.map(|ms| samples / ms / 1e3);
