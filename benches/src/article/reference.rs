@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn passes_repeat_and_flag_what_costs_more() {
-        let size = Size { name: "tiny", pods: 84, functions: 50, samples: 300 };
+        let size = Size { name: "tiny", pods: 168, functions: 50, samples: 2_000 };
         let recorded = Recorded::of(&Workload::new(size, Mix::CanaryInEveryCell, 6, 3), 2);
         let reference = Reference::filled(&recorded);
         let (pass, nearest) = reference.pass();
