@@ -9,7 +9,7 @@
 //! - one family of all rows of all cells by Benjamini-Hochberg: rows with q <= [`Q`] are the flags of the hop.
 //!
 //! Samples are taken as independent, which they are not (`docs/semantics.md`, section 12): this is what is commonly done, and thus what
-//! others are measured with. [`Recorded`] is the fleet that all of them read, [`reference`] says what they must flag, [`programs`] are
+//! others are measured with. [`Recorded`] is the fleet that all of them read, [`mod@reference`] says what they must flag, [`programs`] are
 //! the others.
 
 pub mod programs;
