@@ -282,20 +282,21 @@ pub struct Decoded {
 pub fn content_hash(names: &[Arc<str>], stacks: &[Stack]) -> u128 {
     // The text of a stack, and where it ends after the cohort and after each frame: what a stack begins with as the one before it
     // is not written again.
-    let (mut text, mut ends): (Vec<u8>, Vec<usize>) = (Vec::new(), vec![0]);
+    let (mut text, mut ends): (Vec<u8>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut before: Option<&Stack> = None;
     stacks.iter().fold(0u128, |sum, stack| {
-        let shared =
-            before.filter(|before| before.cohort == stack.cohort).map(|before| common(&before.frames, &stack.frames));
-        if shared.is_none() {
-            text.clear();
-            text.extend_from_slice(stack.cohort.as_ref().map_or("", Cohort::as_str).as_bytes());
-            ends.clear();
-            ends.push(text.len());
-        }
-        let shared = shared.unwrap_or(0);
+        let shared = match before.replace(stack) {
+            Some(before) if before.cohort == stack.cohort => shared_frames(&before.frames, &stack.frames),
+            _ => {
+                text.clear();
+                text.extend_from_slice(stack.cohort.as_ref().map_or("", Cohort::as_str).as_bytes());
+                ends.clear();
+                ends.push(text.len());
+                0
+            }
+        };
         ends.truncate(shared + 1);
-        text.truncate(ends.last().copied().unwrap_or(0));
+        text.truncate(ends[shared]);
         for &frame in stack.frames.iter().skip(shared) {
             text.push(0);
             if let Some(name) = usize::try_from(frame).ok().and_then(|index| names.get(index)) {
@@ -303,14 +304,19 @@ pub fn content_hash(names: &[Arc<str>], stacks: &[Stack]) -> u128 {
             }
             ends.push(text.len());
         }
-        before = Some(stack);
         let hash = twox_hash::XxHash3_128::oneshot(&text);
         sum.wrapping_add(hash.wrapping_mul(u128::from(stack.count)))
     })
 }
 
-/// How many frames two stacks have in common from the root.
-fn common(one: &[u32], other: &[u32]) -> usize {
+/// How many frames, from the root on, two stacks share.
+///
+/// ```
+/// use fleetdiff_schemas::profile::shared_frames;
+/// assert_eq!(shared_frames(&[0, 1, 2], &[0, 1, 3, 2]), 2);
+/// ```
+#[inline]
+pub fn shared_frames(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{PoisonError, RwLock};
 
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::profile::{Stack, shared_frames};
 use fleetdiff_schemas::time::Hop;
 use foldhash::fast::FixedState;
 
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
 
     /// The path of a stack; `step` gives the path of a function called from a path.
     fn down(&mut self, stack: &'a Stack, mut step: impl FnMut(PathId, FunctionId) -> Option<PathId>) -> Option<PathId> {
-        let shared = stack.frames.iter().zip(self.before).take_while(|(frame, before)| frame == before).count();
+        let shared = shared_frames(&stack.frames, self.before);
         self.paths.truncate(shared);
         let mut path = self.paths.last().copied().unwrap_or(EMPTY);
         self.before = &[];

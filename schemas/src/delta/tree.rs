@@ -3,6 +3,7 @@
 use super::Take;
 use super::bytes::{Reader, malformed, out_of_range, put, put_len};
 use super::layout::MAX_NODES;
+use crate::profile::shared_frames;
 use crate::rejected::Rejection;
 
 /// What an allocation takes besides what is in it.
@@ -99,7 +100,7 @@ impl Paths {
         let mut open: Vec<usize> = Vec::new();
         let mut before: Vec<u32> = Vec::new();
         for path in paths {
-            let common = path.iter().zip(&before).take_while(|(a, b)| a == b).count();
+            let common = shared_frames(&path, &before);
             let mut up = open.len() - common;
             open.truncate(common);
             for &name in path.iter().skip(common) {
