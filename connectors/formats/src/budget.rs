@@ -5,7 +5,7 @@
 //! is charged to one budget, which all parts of the decoder share: 4 times the record's bytes after decompression, at least
 //! [`LEAST`], and at most [`Options::max_built_bytes`](crate::Options::max_built_bytes).
 //!
-//! Why 4 and why so much for small records: a stack takes 50 bytes and 4 a frame, a name some 200, which is 1 to 4 times what
+//! Why 4 and why so much for small records: a stack takes 50 bytes and 4 a frame, a name some 300, which is 1 to 4 times what
 //! they take in any format where stacks have some frames; but a line of 4 bytes is a stack too, and inlined functions make 5
 //! frames of a number of 2 bytes. A record below 32 MiB, which ordinary ones are, gets 128 MiB whatever it is made of. A
 //! process decodes as many records at a time as it has threads for that, so that it can afford that.

@@ -48,9 +48,9 @@ impl<'a> Names<'a> {
     /// # Errors
     /// `too_large` if there is no room.
     pub(super) fn with_capacity(naming: &'a mut Naming, budget: &Budget, names: usize) -> Result<Self, Rejection> {
-        let list = budget.list(names)?;
-        naming.begin();
-        Ok(Self { naming, budget: budget.clone(), list })
+        let mut empty = Self::new(naming, budget);
+        empty.list = budget.list(names)?;
+        Ok(empty)
     }
 
     /// The index of a frame's name; a frame without a symbol (`""`, `[unknown]`, an address) is [`UNSYMBOLISED`].

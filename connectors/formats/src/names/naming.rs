@@ -24,8 +24,8 @@ pub(crate) struct Naming {
     came: Vec<Came>,
     /// Numbers of names as they are counted.
     counted: Map,
-    /// By that number: where the profile at hand has it.
-    places: Vec<Place>,
+    /// By that number.
+    names: Vec<Counted>,
     /// The profile at hand, from 1.
     profile: u64,
     /// Bytes that all of this takes.
@@ -33,11 +33,17 @@ pub(crate) struct Naming {
     most: usize,
 }
 
-/// A name as it came.
-#[derive(Clone, Debug)]
+/// A name as it came: the number of the name that it is counted as, and where the profile at hand has it.
+#[derive(Clone, Copy, Debug)]
 struct Came {
-    name: Arc<str>,
     counted: u32,
+    place: Place,
+}
+
+/// A name as it is counted, and where the profile at hand has it.
+#[derive(Clone, Debug)]
+struct Counted {
+    name: Arc<str>,
     place: Place,
 }
 
@@ -73,7 +79,7 @@ impl Naming {
             raw: Map::default(),
             came: Vec::new(),
             counted: Map::default(),
-            places: Vec::new(),
+            names: Vec::new(),
             profile: 0,
             held: 0,
             most: max_bytes / 8,
@@ -88,7 +94,7 @@ impl Naming {
     /// Ends a profile: if more is remembered than may be, all is forgotten, and found again as it comes.
     pub(super) fn end(&mut self) {
         if self.held > self.most {
-            *self = Self { profile: self.profile, most: self.most, ..Self::new(0, &self.rewrites) };
+            *self = Self { most: self.most, ..Self::new(0, &self.rewrites) };
         }
     }
 
@@ -96,13 +102,12 @@ impl Naming {
     #[inline]
     pub(super) fn find(&mut self, raw: &str) -> Known {
         let number = self.raw.get(raw).copied().unwrap_or_else(|| self.remember(raw));
-        let came = &self.came[index_of(number)];
-        if came.place.profile == self.profile {
-            return Known::Met(came.place.index);
+        let came = self.came[index_of(number)];
+        if let Some(index) = self.index_at(came.place) {
+            return Known::Met(index);
         }
-        let place = self.places[index_of(came.counted)];
-        let index = (place.profile == self.profile).then_some(place.index);
-        Known::New(NewName { raw: number, name: Arc::clone(&came.name), index })
+        let Counted { name, place } = &self.names[index_of(came.counted)];
+        Known::New(NewName { raw: number, name: Arc::clone(name), index: self.index_at(*place) })
     }
 
     /// A new name is at this index of the profile.
@@ -110,30 +115,31 @@ impl Naming {
         let place = Place { profile: self.profile, index };
         let came = &mut self.came[index_of(new.raw)];
         came.place = place;
-        self.places[index_of(came.counted)] = place;
+        self.names[index_of(came.counted)].place = place;
     }
 
     /// The index of a name that is counted as it is, if the profile has it.
     pub(super) fn find_counted(&self, name: &str) -> Option<u32> {
-        let place = self.places[index_of(*self.counted.get(name)?)];
-        (place.profile == self.profile).then_some(place.index)
+        self.index_at(self.names[index_of(*self.counted.get(name)?)].place)
     }
 
     /// A name that is counted as it is, is at this index of the profile.
     pub(super) fn put_counted(&mut self, name: &Arc<str>, index: u32) {
         let number = self.number_of(name);
-        self.places[index_of(number)] = Place { profile: self.profile, index };
+        self.names[index_of(number)].place = Place { profile: self.profile, index };
+    }
+
+    fn index_at(&self, place: Place) -> Option<u32> {
+        (place.profile == self.profile).then_some(place.index)
     }
 
     fn remember(&mut self, raw: &str) -> u32 {
-        let name = self.counted_as(raw);
-        let counted = self.number_of(&name);
-        // One text for equal names, however they came.
-        let name = self.counted.get_key_value(&name).map_or(name, |(name, _)| Arc::clone(name));
-        let text = if *name == *raw { Arc::clone(&name) } else { Arc::from(raw) };
+        let counted = self.number_of(&self.counted_as(raw));
+        let name = &self.names[index_of(counted)].name;
+        let text = if **name == *raw { Arc::clone(name) } else { Arc::from(raw) };
         self.held += ENTRY + raw.len();
         let number = short(self.came.len());
-        self.came.push(Came { name, counted, place: Place::default() });
+        self.came.push(Came { counted, place: Place::default() });
         self.raw.insert(text, number);
         number
     }
@@ -143,8 +149,8 @@ impl Naming {
             return number;
         }
         self.held += ENTRY + name.len();
-        let number = short(self.places.len());
-        self.places.push(Place::default());
+        let number = short(self.names.len());
+        self.names.push(Counted { name: Arc::clone(name), place: Place::default() });
         self.counted.insert(Arc::clone(name), number);
         number
     }
