@@ -18,6 +18,8 @@ pub mod reference;
 
 pub use recorded::{Arrival, Recorded};
 
+use crate::workload::Draws;
+
 /// False-discovery rate.
 pub const Q: f64 = 0.05;
 /// Samples that a row has at least, both arms pooled.
@@ -58,10 +60,7 @@ impl Pass {
 /// The hash of one flag: SplitMix64 of hop (16 bits), cell (16 bits) and function (32 bits).
 #[must_use]
 pub fn hash(hop: u64, cell: u64, function: u64) -> u64 {
-    let z = (hop << 48 | cell << 32 | function).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Draws::seeded(hop << 48 | cell << 32 | function).next()
 }
 
 #[cfg(test)]
