@@ -204,6 +204,7 @@ fn rows(contrast: &Contrast<'_>, held: Option<&Held>) -> CellRows {
     let measure = Measure {
         model: Model::Share,
         min_count: MIN_COUNT,
+        counts: None,
         hops: Hops::Factors(&factors),
         held: held.map(|held| &held.pooled),
     };

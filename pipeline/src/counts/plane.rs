@@ -132,6 +132,47 @@ impl Plane {
     }
 }
 
+/// Functions that [`sums`] adds up at a time, at most.
+pub(crate) const SUMMED: usize = 1024;
+/// So many bytes fit into 16 bits together.
+const ADDED: usize = 257;
+
+/// Sets `out` to the sums of several columns for the functions `start..start + out.len()`, at most [`SUMMED`].
+pub(crate) fn sums(planes: &[&Plane], start: usize, out: &mut [u64]) {
+    out.fill(0);
+    for planes in planes.chunks(ADDED) {
+        let mut sums = [0; SUMMED];
+        pulp::Arch::new().dispatch(SumBytes { planes, start, sums: &mut sums[..out.len()] });
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out += u64::from(sum));
+    }
+    let range = start..start + out.len();
+    let carried = planes.iter().flat_map(|plane| plane.carries(range.clone()));
+    carried.for_each(|(function, above)| out[function - start] += above);
+}
+
+/// Sums bytes of columns, compiled for each width of vectors.
+struct SumBytes<'a> {
+    /// At most [`ADDED`].
+    planes: &'a [&'a Plane],
+    start: usize,
+    sums: &'a mut [u16],
+}
+
+impl pulp::NullaryFnOnce for SumBytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { planes, start, sums } = self;
+        for plane in planes {
+            let held = plane.low.get(start..).unwrap_or_default();
+            for (sum, &count) in sums.iter_mut().zip(held) {
+                *sum += u16::from(count);
+            }
+        }
+    }
+}
+
 impl BucketCounts for Plane {
     fn add_to(&self, start: usize, out: &mut [f64]) {
         let end = (start + out.len()).min(self.low.len());
@@ -216,6 +257,17 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_sum_of_many_full_bytes_fits() {
+        let mut plane = Plane::default();
+        (0..3000).for_each(|function| plane.add(function, 255));
+        let mut out = vec![0; SUMMED];
+        sums(&vec![&plane; 2 * ADDED + 1], 2500, &mut out);
+        let held = (3000usize.next_multiple_of(STEP) - 2500).min(SUMMED);
+        assert!(out[..500].iter().all(|&sum| sum == 255 * 515) && held >= 500);
+        assert!(out[500..].iter().all(|&sum| sum == 0));
+    }
+
     proptest! {
         /// Law: a plane holds the sum of what was added less what was subtracted, and can read it in any blocks.
         #[test]
@@ -236,6 +288,9 @@ mod tests {
             both.take_back(&plane);
             let added = |function| adds.iter().filter(|add| add.0 == function).map(|add| add.1).sum::<u64>();
             prop_assert!((0..300).all(|function| both.get(function) == added(function)));
+            let mut out = vec![7; 300 - start];
+            sums(&[&plane, &both], start, &mut out);
+            prop_assert!(out.iter().zip(start..).all(|(&sum, function)| sum == truth[function] + added(function)));
             let mut out = vec![0.0; 300 - start];
             plane.add_to(start, &mut out);
             prop_assert!(out.iter().zip(&truth[start..]).all(|(&got, &exact)| u32::try_from(exact).map(f64::from) == Ok(got)));

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison, Side};
 use fleetdiff_schemas::identity::{Bucket, Hardware, PodId};
-use fleetdiff_schemas::number::{index_of, table_count};
+use fleetdiff_schemas::number::{float, index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::{Arms, BucketCounts, Contrast, Untested};
+use fleetdiff_statistics::{Arms, Contrast, Untested};
 
 use super::requests::are_known;
 use super::strata::{Row, StratumArms, occupied, rows};
@@ -19,6 +19,7 @@ use crate::counts::archive::HistoryStratum;
 use crate::counts::bucket::{Addition, Age, BucketState};
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
+use crate::counts::plane::{Plane, SUMMED, sums};
 
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are included, for the
 /// figures.
@@ -200,12 +201,20 @@ impl<'a> CellArms<'a> {
 
     /// Samples of each function in an arm, by their places in columns.
     pub(crate) fn counts_by_place(&self, side: Side, kind: CountKind) -> Vec<f64> {
-        let planes: Vec<_> = self.states(side).flat_map(|state| state.planes(kind)).collect();
-        let mut sums = vec![0.0; self.functions.len()];
-        for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
-            planes.iter().for_each(|plane| plane.add_to(block * BLOCK, sums));
+        let planes = self.planes(side, kind);
+        let mut all = Vec::with_capacity(self.functions.len());
+        let mut block = [0; SUMMED];
+        for start in (0..self.functions.len()).step_by(SUMMED) {
+            let block = &mut block[..SUMMED.min(self.functions.len() - start)];
+            sums(&planes, start, block);
+            all.extend(block.iter().map(|&sum| float(sum)));
         }
-        sums
+        all
+    }
+
+    /// The columns of an arm that add up to a kind of count.
+    fn planes(&self, side: Side, kind: CountKind) -> Vec<&Plane> {
+        self.states(side).flat_map(|state| state.planes(kind)).collect()
     }
 
     fn rows(&self, side: Side) -> impl Iterator<Item = &Row<'a>> {
@@ -270,6 +279,3 @@ fn owned_rows<'a>(states: impl IntoIterator<Item = (Bucket, BucketState)>) -> Ve
     let rows = states.into_iter().map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
     by_bucket(rows.collect())
 }
-
-/// The number of functions summed at a time; small, so that their sums stay in cache.
-const BLOCK: usize = 1024;

@@ -14,7 +14,7 @@ use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::normalization::Mode;
 use fleetdiff_statistics::requests::all_samples;
-use fleetdiff_statistics::{Pooled, Scales, Tests};
+use fleetdiff_statistics::{Arms, Pooled, Scales, Tests};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
@@ -236,14 +236,18 @@ impl<'l> Looking<'l, '_> {
         let view = self.view;
         let functions = view.counts.functions();
         let untested = view.untested.map(|number| number.map(|number| functions.places()[number]));
-        let enough =
-            (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
-        let mut places = Vec::with_capacity(functions.len());
-        places.extend(enough.map(|(function, _)| function).filter(|&function| !untested.contains(&Some(function))));
+        let (mut places, mut counts) = (Vec::new(), Arms { head: Vec::new(), base: Vec::new() });
+        for (function, (&head, &base)) in (0..).zip(sums.head.iter().zip(&sums.base)) {
+            if head + base >= view.min_count && !untested.contains(&Some(function)) {
+                places.push(function);
+                counts.head.push(head);
+                counts.base.push(base);
+            }
+        }
         let mut contrast = self.arms.contrast(kind, [None; 2]);
         contrast.order = order_of(&places, functions);
         contrast.only = Some(places);
-        ShareTests::measure(contrast, view.min_count, held)
+        ShareTests::of_summed(contrast, &counts, view.min_count, held)
     }
 
     /// The row of all samples together, if it is tested now.

@@ -5,7 +5,7 @@ use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::normalization::Anchor;
 use fleetdiff_statistics::one_pod::LeaveOneOut;
-use fleetdiff_statistics::{CellRows, Contrast, Hops, Measure, Model, Pooled, Scales, Tests, rows_of_cell};
+use fleetdiff_statistics::{Arms, CellRows, Contrast, Measure, Model, Pooled, Scales, Tests, rows_of_cell};
 
 use super::others::FromOthers;
 
@@ -21,8 +21,16 @@ impl<'a> ShareTests<'a> {
     /// Tests the functions of a contrast with at least `min_count` samples; what they share is `held`, or measured
     /// afresh. A function with fewer than 2 degrees of freedom is in no family.
     pub fn measure(contrast: Contrast<'a>, min_count: f64, held: Option<&Pooled>) -> Self {
-        let measure = Measure { model: Model::Share, min_count, hops: Hops::OfContrast, held };
-        let mut tests = Tests::measure(&contrast, &measure);
+        Self::measured(contrast, &Measure { min_count, held, ..Measure::afresh(Model::Share) })
+    }
+
+    /// The same of functions whose samples are summed already.
+    pub fn of_summed(contrast: Contrast<'a>, counts: &Arms<Vec<f64>>, min_count: f64, held: Option<&Pooled>) -> Self {
+        Self::measured(contrast, &Measure { min_count, counts: Some(counts), held, ..Measure::afresh(Model::Share) })
+    }
+
+    fn measured(contrast: Contrast<'a>, measure: &Measure<'_>) -> Self {
+        let mut tests = Tests::measure(&contrast, measure);
         for (tested, levels) in tests.tested.iter_mut().zip(&tests.levels) {
             *tested = *tested && levels.df >= LEAST_DF;
         }

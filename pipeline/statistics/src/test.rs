@@ -27,6 +27,8 @@ pub struct Measure<'m> {
     pub model: Model,
     /// Samples in both arms together from which a function is tested.
     pub min_count: f64,
+    /// Samples of both arms by place of results, in the strata that they share, if they are summed already.
+    pub counts: Option<&'m Arms<Vec<f64>>>,
     /// What is known of clumping in time.
     pub hops: Hops<'m>,
     /// What was measured of all functions together at an earlier look; `None` to measure it afresh.
@@ -48,7 +50,7 @@ impl Measure<'_> {
     /// Afresh, with the hops that the contrast holds, from 30 samples on.
     #[must_use]
     pub fn afresh(model: Model) -> Self {
-        Self { model, min_count: MIN_COUNT, hops: Hops::OfContrast, held: None }
+        Self { model, min_count: MIN_COUNT, counts: None, hops: Hops::OfContrast, held: None }
     }
 }
 

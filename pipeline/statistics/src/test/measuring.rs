@@ -72,7 +72,8 @@ impl<'m> Measuring<'m> {
     /// Counts, and who may be tested as far as they say.
     fn count(&mut self) {
         let (tests, contrast) = (&mut self.tests, self.contrast);
-        tests.counts = self.layout.arms.as_ref().map(|arm| arm.sums(Functions::of(contrast)));
+        let summed = || self.layout.arms.as_ref().map(|arm| arm.sums(Functions::of(contrast)));
+        tests.counts = self.measure.counts.cloned().unwrap_or_else(summed);
         let whole = tests.exposure();
         for place in 0..tests.tested.len() {
             let count = tests.count(place);
