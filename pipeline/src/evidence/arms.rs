@@ -19,7 +19,7 @@ use crate::counts::archive::HistoryStratum;
 use crate::counts::bucket::{Addition, Age, BucketState};
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
-use crate::counts::plane::{Plane, SUMMED, sums};
+use crate::counts::plane::{SUMMED, sums};
 
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are included, for the
 /// figures.
@@ -201,7 +201,7 @@ impl<'a> CellArms<'a> {
 
     /// Samples of each function in an arm, by their places in columns.
     pub(crate) fn counts_by_place(&self, side: Side, kind: CountKind) -> Vec<f64> {
-        let planes = self.planes(side, kind);
+        let planes: Vec<_> = self.states(side).flat_map(|state| state.planes(kind)).collect();
         let mut all = Vec::with_capacity(self.functions.len());
         let mut block = [0; SUMMED];
         for start in (0..self.functions.len()).step_by(SUMMED) {
@@ -210,11 +210,6 @@ impl<'a> CellArms<'a> {
             all.extend(block.iter().map(|&sum| float(sum)));
         }
         all
-    }
-
-    /// The columns of an arm that add up to a kind of count.
-    fn planes(&self, side: Side, kind: CountKind) -> Vec<&Plane> {
-        self.states(side).flat_map(|state| state.planes(kind)).collect()
     }
 
     fn rows(&self, side: Side) -> impl Iterator<Item = &Row<'a>> {

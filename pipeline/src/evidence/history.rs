@@ -37,7 +37,7 @@ pub fn history_report(view: &CellView<'_>, kinds: &[CountKind]) -> Option<(Vec<K
     let (history, strata_detail) =
         (History::of(view.key.base_build.clone(), &arms, &strata), StrataDetail::of_history(&arms, &strata));
     let support = arms.support();
-    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
+    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None, false));
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);

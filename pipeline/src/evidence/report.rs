@@ -57,7 +57,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
     let support = arms.support();
     let knows_requests = support != Support::Untestable && !view.merges_strata() && arms.knows_requests();
     let all = knows_requests.then(|| all_samples(&arms.contrast(CountKind::SelfCount, view.untested)));
-    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
+    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(anchor_of(all.as_ref()), knows_requests || view.merges_strata()));
     let one_by_one = view.method.tests_pods_one_by_one();

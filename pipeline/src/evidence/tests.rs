@@ -18,13 +18,13 @@ pub struct ShareTests<'a> {
 }
 
 impl<'a> ShareTests<'a> {
-    /// Tests the functions of a contrast with at least `min_count` samples; what they share is `held`, or measured
-    /// afresh. A function with fewer than 2 degrees of freedom is in no family.
-    pub fn measure(contrast: Contrast<'a>, min_count: f64, held: Option<&Pooled>) -> Self {
-        Self::measured(contrast, &Measure { min_count, held, ..Measure::afresh(Model::Share) })
+    /// Tests the functions of a contrast with at least `min_count` samples; what they share is measured afresh. A function
+    /// with fewer than 2 degrees of freedom is in no family.
+    pub fn measure(contrast: Contrast<'a>, min_count: f64) -> Self {
+        Self::measured(contrast, &Measure { min_count, ..Measure::afresh(Model::Share) })
     }
 
-    /// The same of functions whose samples are summed already.
+    /// The same of functions whose samples are summed already; what they share is `held`, or measured afresh.
     pub fn of_summed(contrast: Contrast<'a>, counts: &Arms<Vec<f64>>, min_count: f64, held: Option<&Pooled>) -> Self {
         Self::measured(contrast, &Measure { min_count, counts: Some(counts), held, ..Measure::afresh(Model::Share) })
     }

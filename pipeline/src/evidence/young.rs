@@ -112,7 +112,7 @@ impl<'a> YoungArms<'a> {
 
     fn measured(&self, kind: CountKind) -> &Tests {
         let contrast = || self.arms.contrast(kind, self.thresholds.untested);
-        let measure = || ShareTests::measure(contrast(), self.thresholds.min_count, None).tests;
+        let measure = || ShareTests::measure(contrast(), self.thresholds.min_count).tests;
         self.of_kind(kind).measured.get_or_init(measure)
     }
 

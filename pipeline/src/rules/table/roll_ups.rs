@@ -120,7 +120,7 @@ pub fn tests_of<'t>(
     requests_known: bool,
 ) -> Vec<Option<ShareRows<'t>>> {
     let untested = together.untested();
-    let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
+    let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count);
     let mut own = (together.support() != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None, requests_known));
     let each = kinds.iter().map(|&kind| {
