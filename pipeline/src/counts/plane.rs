@@ -190,6 +190,9 @@ impl BucketCounts for Plane {
         let (Some(&first), Some(&last)) = (functions.first(), functions.last()) else { return };
         let range = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(last).map_or(0, |last| last + 1);
         let held = self.low.get(range.start..range.end.min(self.low.len())).unwrap_or_default();
+        if held.is_empty() {
+            return;
+        }
         if let Some(span) = Span::of(held, last - first) {
             out.iter_mut().zip(functions).for_each(|(sum, &function)| *sum += f64::from(span.get(function - first)));
         } else {

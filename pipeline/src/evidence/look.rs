@@ -11,6 +11,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::always_valid::ln_p_always_valid;
 use fleetdiff_statistics::compositional::moved_with_the_rest;
 use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
+use fleetdiff_statistics::interval::equivalent;
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::normalization::Mode;
 use fleetdiff_statistics::requests::all_samples;
@@ -245,7 +246,8 @@ impl<'l> Looking<'l, '_> {
             }
         }
         let mut contrast = self.arms.contrast(kind, [None; 2]);
-        contrast.order = order_of(&places, functions);
+        // What is held was summed already.
+        contrast.order = if held.is_none() { order_of(&places, functions) } else { Vec::new() };
         contrast.only = Some(places);
         ShareTests::of_summed(contrast, &counts, view.min_count, held)
     }
@@ -272,7 +274,7 @@ impl<'l> Looking<'l, '_> {
         seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref(), requests.as_ref());
         if let Some((measured, scales)) = measured {
             seen.add_tests(&measured.tests, &scales);
-            let places = measured.contrast.only.clone().unwrap_or_default();
+            let places = measured.contrast.only.as_deref().unwrap_or_default();
             let tested = places.iter().zip(&measured.tests.tested).filter(|(_, tested)| **tested);
             family.join(tested.map(|(&place, _)| index_of(place)));
             for (index, &place) in places.iter().enumerate() {
@@ -280,7 +282,7 @@ impl<'l> Looking<'l, '_> {
             }
             seen.watched = self.watched_rows(seen.count_kind, (&measured, &scales, requests.as_ref()), family);
             if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
-                seen.compositional = compositional(self.view, &places, &measured.tests, &scales);
+                seen.compositional = compositional(self.view, places, &measured.tests, &scales);
             }
         }
         seen.joined = family.members();
@@ -303,14 +305,13 @@ impl<'l> Looking<'l, '_> {
         }
         let Some((measured, scales)) = measured.filter(|_| support == Support::Firm) else { return Some(0.0) };
         let (tests, ln_scale) = (&measured.tests, scales.deciding.ln_scale);
-        let equivalent = (0..tests.tested.len())
-            .filter(|&index| tests.tested[index])
-            .filter(|&index| match requests {
-                Some(requests) => requests.is_equivalent(index_of(measured.contrast.id(index))),
-                None => tests.levels[index].is_equivalent(ln_scale),
-            })
-            .map(|index| base_self[index_of(measured.contrast.id(index))]);
-        Some(equivalent.sum::<f64>() / all)
+        let id = |index: usize| index_of(measured.contrast.id(index));
+        let equivalent = match requests {
+            Some(requests) => (0..tests.tested.len()).filter(|&index| requests.is_equivalent(id(index))).collect(),
+            None => equivalent(&tests.levels, ln_scale),
+        };
+        let tested = equivalent.into_iter().filter(|&index| tests.tested[index]);
+        Some(tested.map(|index| base_self[id(index)]).sum::<f64>() / all)
     }
 
     /// The complete rows of the tested functions that are watched; the others are only screened. Requests decide too where there

@@ -11,9 +11,13 @@
 //! | D_i(y, m) = (2/A)[y ln(y/m) - (y + A/B) ln1p((y - m)/(m + A/B))] | what one arm loses |
 //! | D(c) = min over m of D_head(p_1, c m) + D_base(p_0, m) | the statistic for the ratio c |
 //! | p(c) = P(F(1, df) > D(c)) | two-sided |
-//! | D(c) <= sum (y - m)^2/V(min(y, m)) | the screen: the variance grows, so the integral is at most this |
+//! | D_i(y, m) <= 2 (y - m)^2/((m + g)(A + B min(y, m))), g = y below m, sqrt(y m) above | the screen |
+//! | D_i(y, m) >= 2 (y - m)^2/((m + g)(A + B max(y, m))), g = sqrt(y m) below m, y above | |
+//!
+//! Both bounds put one end's value for the A + B t of the integral and bound the logarithm that is left: ln r lies between
+//! 2 (r - 1)/(r + 1) and (r - 1)/sqrt(r) for r >= 1.
 
-use crate::arms::{Arms, Side};
+use crate::arms::Arms;
 use crate::effect::LnInterval;
 use crate::minimum_effect::outside_band;
 use crate::special::ln_ratio;
@@ -56,10 +60,25 @@ impl Level {
     }
 
     /// At least [`Level::lost`], without a logarithm.
+    #[inline(always)]
     fn lost_at_most(&self, asked: f64) -> f64 {
-        let (deviation, smaller) = (self.share - asked, self.share.min(asked));
-        let variance = self.counting * smaller + self.between * smaller * smaller;
-        if deviation.abs() > 0.0 { deviation * deviation / variance.max(LEAST) } else { 0.0 }
+        let (y, middle) = (self.share, (self.share * asked).sqrt());
+        self.lost_over(asked, if y < asked { y } else { middle }, y.min(asked))
+    }
+
+    /// At most [`Level::lost`], without a logarithm.
+    fn lost_at_least(&self, asked: f64) -> f64 {
+        let (y, middle) = (self.share, libm::sqrt(self.share * asked));
+        self.lost_over(asked, if y < asked { middle } else { y }, y.max(asked))
+    }
+
+    /// 2 (y - m)^2/((m + `beside`)(A + B `level`)).
+    #[inline(always)]
+    fn lost_over(&self, asked: f64, beside: f64, level: f64) -> f64 {
+        let deviation = self.share - asked;
+        let variance = 0.5 * (asked + beside) * (self.counting + self.between * level);
+        let lost = deviation * deviation / variance.max(LEAST);
+        if deviation.abs() > 0.0 { lost } else { 0.0 }
     }
 }
 
@@ -98,14 +117,11 @@ impl Levels {
     pub fn new(arms: Arms<Level>, df: Arms<f64>) -> Self {
         let both = Self { arms, df: f64::NAN };
         let at = both.mean_share();
-        let r = arms.map(|level| level.relative_variance(at));
-        let over = |side: Side| r[side] * r[side] / df[side].max(1e-9);
-        let sum = r.head + r.base;
-        Self { df: sum * sum / (over(Side::Head) + over(Side::Base)), ..both }
+        Self { df: welch(arms.map(|level| level.relative_variance(at)), df), ..both }
     }
 
     fn mean_share(&self) -> f64 {
-        (0.5 * (self.arms.head.share + self.arms.base.share)).max(LEAST)
+        mean_share(self.arms.head.share, self.arms.base.share)
     }
 
     /// ln of the ratio of head to base, infinite where an arm has none.
@@ -126,37 +142,26 @@ impl Levels {
         self.arms.head.relative_variance(at) + self.arms.base.relative_variance(at)
     }
 
-    /// The base level m with which head = `ratio` m and base = m lose least: the positive root of a quadratic.
-    fn common(&self, ratio: f64) -> f64 {
-        let Arms { head, base } = &self.arms;
-        let a = ratio * (base.between + head.between);
-        let b = ratio * base.counting + head.counting - head.share * base.between - ratio * base.share * head.between;
-        let d = head.share * base.counting + base.share * head.counting;
-        let root = libm::sqrt(b * b + 4.0 * a * d);
-        let level = if b > 0.0 {
-            2.0 * d / (b + root)
-        } else if a > 0.0 {
-            (root - b) / (2.0 * a)
-        } else {
-            root - b
-        };
-        level.max(LEAST)
-    }
-
     /// D: the statistic of "head is `ratio` times base", F(1, df) if it is.
     ///
     /// Checked against the reference program (`test.json`) through p to 1e-8.
     #[must_use]
     pub fn deviance(&self, ratio: f64) -> f64 {
-        let base = self.common(ratio);
+        let base = common(&self.arms, ratio);
         self.arms.head.lost(ratio * base) + self.arms.base.lost(base)
     }
 
     /// At least [`Levels::deviance`], without a logarithm: a row whose bound is small is done.
     #[must_use]
     pub fn deviance_at_most(&self, ratio: f64) -> f64 {
-        let base = self.common(ratio);
-        self.arms.head.lost_at_most(ratio * base) + self.arms.base.lost_at_most(base)
+        bound(&self.arms, ratio)
+    }
+
+    /// At most [`Levels::deviance`] but for rounding, without a logarithm.
+    #[must_use]
+    pub fn deviance_at_least(&self, ratio: f64) -> f64 {
+        let base = common(&self.arms, ratio);
+        self.arms.head.lost_at_least(ratio * base) + self.arms.base.lost_at_least(base)
     }
 
     /// The tests of these levels, with the tail of their statistic at hand: for several ratios.
@@ -176,6 +181,42 @@ impl Levels {
     pub fn interval(&self, ln_p: f64) -> LnInterval {
         self.tests().interval(ln_p)
     }
+}
+
+/// See [`Levels::deviance_at_most`].
+#[inline(always)]
+pub(crate) fn bound(arms: &Arms<Level>, ratio: f64) -> f64 {
+    let base = common(arms, ratio);
+    arms.head.lost_at_most(ratio * base) + arms.base.lost_at_most(base)
+}
+
+/// The base level m with which head = `ratio` m and base = m lose least: the positive root of a quadratic.
+///
+/// NB: selections instead of branches, so that it is compiled to vectors.
+#[inline(always)]
+fn common(Arms { head, base }: &Arms<Level>, ratio: f64) -> f64 {
+    let a = ratio * (base.between + head.between);
+    let b = ratio * base.counting + head.counting - head.share * base.between - ratio * base.share * head.between;
+    let d = head.share * base.counting + base.share * head.counting;
+    let root = (b * b + 4.0 * a * d).sqrt();
+    let numerator = if b > 0.0 { 2.0 * d } else { root - b };
+    let of_square = if a > 0.0 { 2.0 * a } else { 1.0 };
+    let denominator = if b > 0.0 { b + root } else { of_square };
+    (numerator / denominator).max(LEAST)
+}
+
+/// The mean of two levels, more than 0.
+#[inline(always)]
+pub(crate) fn mean_share(head: f64, base: f64) -> f64 {
+    (0.5 * (head + base)).max(LEAST)
+}
+
+/// (r_1 + r_0)^2/(r_1^2/df_1 + r_0^2/df_0): degrees of freedom of the difference of two arms with relative variances r. Welch (1947).
+#[inline(always)]
+pub(crate) fn welch(r: Arms<f64>, df: Arms<f64>) -> f64 {
+    let (head, base) = (r.head * r.head / df.head.max(1e-9), r.base * r.base / df.base.max(1e-9));
+    let sum = r.head + r.base;
+    sum * sum / (head + base)
 }
 
 /// [`Levels`] with the constants of the tail of their statistic.

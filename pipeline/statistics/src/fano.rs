@@ -8,9 +8,11 @@
 //!
 //! What makes it wrong: two functions that always run together in a burst are clumped each, though their shares are not noisier for it.
 
+use std::collections::BTreeMap;
+
 use crate::arms::Side;
 use crate::contrast::Contrast;
-use crate::layout::{Functions, Span};
+use crate::layout::{Functions, Lanes};
 use crate::number::float;
 use crate::strata::{Arm, Model};
 
@@ -44,34 +46,40 @@ impl<'c, 'a> ArmHops<'c, 'a> {
         }
         let functions = Functions::of(contrast);
         let mut pairs = vec![0.0; functions.len()];
-        functions.blocks(BLOCK, |start, span, len| {
-            strata.iter().for_each(|arm| span.add(&arm.hop_pairs, &mut pairs[start..start + len]));
+        let mut row = [0.0; BLOCK];
+        functions.lanes(BLOCK, |block| {
+            let row = &mut row[..block.len];
+            row.fill(0.0);
+            strata.iter().for_each(|arm| block.span.add(&arm.hop_pairs, row));
+            block.put(row, &mut pairs);
         });
         let rows = strata.iter().flat_map(|arm| &arm.rows);
         let most_concentrated = rows.map(|row| row.hop_concentration).fold(0.0, f64::max);
         Some(Self { strata, pairs, most_concentrated })
     }
 
-    /// At least the factor of the function at `place`, with so many samples: without reading its buckets.
-    pub fn at_most(&self, place: usize, count: f64) -> f64 {
-        let (excess, free) = (self.pairs[place], count * (1.0 - self.most_concentrated));
-        match (excess > 0.0, free > 0.0) {
-            (false, _) => 1.0,
-            (true, true) => 1.0 + excess / free,
-            (true, false) => f64::INFINITY,
-        }
+    /// At least the factor of the function at `place`, with so many samples: without reading its buckets. `None` if it is 1.
+    pub fn at_most(&self, place: usize, count: f64) -> Option<f64> {
+        let excess = self.pairs[place];
+        let most = || {
+            let free = count * (1.0 - self.most_concentrated);
+            if free > 0.0 { 1.0 + excess / free } else { f64::INFINITY }
+        };
+        (excess > 0.0).then(most)
     }
 
-    /// The factors of these functions, ascending.
-    pub fn factors(&self, functions: &[u32]) -> Vec<f64> {
-        clumping(self.strata.iter().copied(), Functions::Listed(functions))
+    /// The factors of these functions, by id; sorts them.
+    pub fn factors_of(&self, functions: &mut Vec<u32>) -> BTreeMap<u32, f64> {
+        functions.sort_unstable();
+        functions.iter().copied().zip(clumping(self.strata.iter().copied(), Functions::Listed(functions))).collect()
     }
 }
 
 fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, functions: Functions<'_>) -> Vec<f64> {
     let mut factors = vec![1.0; functions.len()];
     let mut row = [0.0; BLOCK];
-    functions.blocks(BLOCK, |start, span: Span<'_>, len| {
+    functions.lanes(BLOCK, |block| {
+        let (Lanes { span, len, .. }, mut factor) = (block.clone(), [1.0; BLOCK]);
         let (mut excess, mut free) = ([0.0; BLOCK], [0.0; BLOCK]);
         for arm in strata.clone() {
             span.add(&arm.hop_pairs, &mut excess[..len]);
@@ -85,9 +93,10 @@ fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, funct
                 }
             }
         }
-        for (i, factor) in factors[start..start + len].iter_mut().enumerate() {
+        for (i, factor) in factor.iter_mut().enumerate() {
             *factor = if free[i] > 0.0 { (1.0 + excess[i] / free[i]).max(1.0) } else { 1.0 };
         }
+        block.put(&factor, &mut factors);
     });
     factors
 }

@@ -3,8 +3,12 @@
 //! An interval that comes from the test itself cannot contradict it: p(c) < .05 exactly if the 95 % interval leaves out c, with
 //! two pods as with two hundred, and where an arm has no sample of the function (then it is open on that side).
 
+use std::sync::LazyLock;
+
 use crate::deviance::{LevelTests, Levels};
 use crate::effect::{EQUIVALENCE_LN, LnInterval};
+use crate::screen::{Critical, each_reaching};
+use crate::tails::F1Tail;
 
 /// ln(1 - [`EQUIVALENCE_LEVEL`](crate::effect::EQUIVALENCE_LEVEL)).
 const LN_P_EQUIVALENT: f64 = -std::f64::consts::LN_10;
@@ -63,13 +67,57 @@ impl Levels {
     /// Without the interval: both ends of the band are rejected. False where not tested.
     #[must_use]
     pub fn is_equivalent(&self, ln_scale: f64) -> bool {
-        let ends = [-EQUIVALENCE_LN, EQUIVALENCE_LN].map(|end| libm::exp(ln_scale + end));
-        let ratio = self.arms.head.share / self.arms.base.share;
-        if !(ends[0] < ratio && ratio < ends[1]) {
+        Band::around(ln_scale).holds(self)
+    }
+}
+
+/// The places of the functions that [`Levels::is_equivalent`] holds for, ascending.
+#[must_use]
+pub fn equivalent(levels: &[Levels], ln_scale: f64) -> Vec<usize> {
+    let band = Band::around(ln_scale);
+    let mut places = Vec::new();
+    each_reaching(levels, &band.ends, band.critical, |place| places.push(place));
+    places.retain(|&place| band.holds(&levels[place]));
+    places
+}
+
+/// More than what rounding does to a statistic near its critical value.
+const ROUNDING: f64 = 1e-4;
+
+/// The band around a scale in which a function is unchanged.
+struct Band {
+    /// The ratios at its ends.
+    ends: [f64; 2],
+    /// What is passed with p = .1, less what rounding may do.
+    critical: &'static Critical,
+}
+
+impl Band {
+    fn around(ln_scale: f64) -> Self {
+        static CRITICAL: LazyLock<Critical> = LazyLock::new(|| {
+            Critical::new(|df| match df.is_finite() {
+                true => F1Tail::new(df).critical(LN_P_EQUIVALENT) * (1.0 - ROUNDING),
+                false => CHI_SQUARE_EQUIVALENT * (1.0 - ROUNDING),
+            })
+        });
+        Self { ends: [-EQUIVALENCE_LN, EQUIVALENCE_LN].map(|end| libm::exp(ln_scale + end)), critical: &CRITICAL }
+    }
+
+    /// Whether a function is shown to lie within.
+    fn holds(&self, levels: &Levels) -> bool {
+        let ratio = levels.arms.head.share / levels.arms.base.share;
+        let [low, high] = self.ends;
+        low < ratio && ratio < high && self.ends.iter().all(|&end| self.rejects(levels, end))
+    }
+
+    /// Whether p <= .1 against a ratio. Fewer degrees of freedom have a larger critical value, so most functions are decided by
+    /// bounds of the statistic and the values of the whole numbers around theirs.
+    fn rejects(&self, levels: &Levels, ratio: f64) -> bool {
+        if levels.deviance_at_most(ratio) < self.critical.at_most(levels.df) {
             return false;
         }
-        let may = ends.iter().all(|&end| self.deviance_at_most(end) >= CHI_SQUARE_EQUIVALENT);
-        may && ends.iter().all(|&end| self.ln_p(end) <= LN_P_EQUIVALENT)
+        let surely = self.critical.at_least(levels.df) * (1.0 + 4.0 * ROUNDING);
+        levels.deviance_at_least(ratio) > surely || levels.ln_p(ratio) <= LN_P_EQUIVALENT
     }
 }
 

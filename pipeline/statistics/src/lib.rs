@@ -77,6 +77,7 @@ pub mod rare;
 pub mod requests;
 pub mod rows;
 pub mod scaling;
+mod screen;
 pub mod self_check;
 pub mod special;
 mod spread;

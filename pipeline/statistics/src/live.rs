@@ -2,13 +2,13 @@
 //!
 //! Weighted e-BH at level q never flags a row whose e-value is below 1/(q w), and whatever the variance of a row, ln e is at most
 //! (z^2 - 1 - ln z^2)/2, which is what a bet on the best of all spreads would give. So a row needs at least the z at which that is
-//! the floor, 3.05 for e = 20. The tail of F is heavier than that of chi-square, so z^2 is at most the statistic, and the statistic
-//! is bounded without a logarithm ([`Levels::deviance_at_most`]). What is left, a few rows, gets exactly what a report would give.
+//! the floor, 3.05 for e = 20. With d degrees of freedom z^2 is at most d ln(1 + F/d) (Wallace 1959), and the statistic F is bounded
+//! without a logarithm ([`Levels::deviance_at_most`](crate::Levels::deviance_at_most)). What is left, a few rows, gets exactly what a report would give.
 
-use crate::deviance::Levels;
 use crate::evalue::ln_e;
 use crate::normalization::Scales;
 use crate::rows::{AgainstScales, contradicts};
+use crate::screen::{Critical, each_reaching};
 use crate::test::Tests;
 
 /// A row whose e-value may reach the floor.
@@ -34,15 +34,21 @@ pub struct LiveRow {
 pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
     let least = least_z2(e_floor);
     let ratios: Vec<f64> = scales.ln_scales().map(libm::exp).collect();
-    let reaches = |levels: &Levels| ratios.iter().all(|&ratio| levels.deviance_at_most(ratio) >= least);
-    let candidates = tests.levels.iter().enumerate().filter(|&(place, levels)| tests.tested[place] && reaches(levels));
-    let row = |(place, levels): (usize, &Levels)| {
+    let mut candidates = Vec::new();
+    each_reaching(&tests.levels, &ratios, &critical(least), |place| candidates.push(place));
+    let row = |place: usize| {
+        let levels = &tests.levels[place];
         let tests = levels.tests().with_scale_variance(scales.variance);
         let AgainstScales { theta, ln_p, .. } = AgainstScales::of(&tests, scales);
         let contradicts = contradicts(levels.theta(), theta, || levels.ln_p(1.0));
         LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, tests.variance()), contradicts }
     };
-    candidates.map(row).collect()
+    candidates.into_iter().filter(|&place| tests.tested[place]).map(row).collect()
+}
+
+/// The smallest statistic whose z^2 can be `least_z2`, by degrees of freedom d: z^2 <= d ln(1 + F/d) (Wallace 1959).
+fn critical(least_z2: f64) -> Critical {
+    Critical::new(|df| if df.is_finite() { df * libm::expm1(least_z2 / df) } else { least_z2 })
 }
 
 /// The smallest z^2 with which an e-value can reach `e_floor`: of z^2 - 1 - ln z^2 = 2 ln(`e_floor`), approached from below.
@@ -57,8 +63,18 @@ mod tests {
 
     use super::*;
     use crate::evalue::ln_e_mixture;
+    use crate::special::z_two_sided;
+    use crate::tails::F1Tail;
 
     proptest! {
+        /// Law: what does not reach the critical value has a smaller z^2.
+        #[test]
+        fn no_smaller_statistic_has_that_z(least in 0.5..60.0_f64, df in 1.0..300.0_f64, part in 0.0..1.0_f64) {
+            let f = part * critical(least).at_most(df);
+            let z = z_two_sided(F1Tail::new(df).ln_tail(f));
+            prop_assert!(z * z <= least * (1.0 + 1e-8) + 1e-12, "{} {least}", z * z);
+        }
+
         /// Law: no variance makes the e-value of a smaller z reach the floor, and some bet comes near it at that z.
         #[test]
         fn no_smaller_z_reaches_the_floor(ln_v in -20.0..10.0_f64, part in 0.0..1.0_f64, floor in 1.01..1e6_f64) {

@@ -9,36 +9,29 @@
 //! f/(1 + B p/A)) and d. c = s0 max(1, the other arm's moderated s over its s0).
 
 use crate::arms::{Arms, Side};
+use crate::deviance::{Level, Levels, mean_share, welch};
 use crate::families::bh;
 use crate::priors::{Dispersion, GroupPrior, Prior};
 use crate::tails::ln_f_tail;
+use crate::variance::{ArmBlock, BLOCK, Row};
 
 /// A function is looked at for restlessness from this many times the expected dispersion on.
 const RESTLESS: f64 = 2.0;
 
-/// What is known of one function before it is moderated.
+/// What both arms show of one function, and what is expected of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unmoderated<'p> {
-    /// What was seen in each arm; `None` where the arm has none of it or cannot show a variance.
-    pub seen: Arms<Option<Dispersion>>,
+pub(crate) struct Seen<'p> {
+    /// `None` where the arm has none of it or cannot show a variance.
+    pub arms: Arms<Option<Dispersion>>,
     /// The priors of its group.
     pub prior: Option<&'p GroupPrior>,
 }
 
-/// One arm's variance of a function.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moderated {
-    /// By which the expected variance is multiplied, phi.
-    pub phi: f64,
-    /// Degrees of freedom; 0 if there are none.
-    pub df: f64,
-}
-
-impl Unmoderated<'_> {
+impl Seen<'_> {
     /// ln of the probability of dispersions as large in both arms under the priors, by Fisher's product; 0 of a quiet function.
     pub fn ln_p_of_restlessness(&self) -> f64 {
         let Some(prior) = self.prior else { return 0.0 };
-        let tail = |side: Side| match self.seen[side] {
+        let tail = |side: Side| match self.arms[side] {
             Some(seen) if seen.df > 0.0 && seen.ratio > RESTLESS * prior.arms[side].dispersion => {
                 ln_f_tail(seen.ratio / prior.arms[side].dispersion, seen.df, prior.arms[side].df)
             }
@@ -47,37 +40,171 @@ impl Unmoderated<'_> {
         let product = tail(Side::Head) + tail(Side::Base);
         product + libm::log1p(-product)
     }
+}
 
-    /// One arm's moderated variance, not yet held above counting noise; `calm` in 0..=1.
-    pub fn moderated(&self, side: Side, calm: f64) -> Moderated {
-        let Dispersion { ratio, df } = self.seen(side);
-        let Prior { df: d0, .. } = self.prior(side);
-        let centre = self.centre(side);
-        let drawn = |d0: f64| if d0 + df > 0.0 { (d0 * centre + df * ratio) / (d0 + df) } else { 0.0 };
-        let phi = if d0 + df > 0.0 { drawn(d0).max(drawn(d0 * calm)) } else { 1.0 };
-        Moderated { phi, df: df + d0 * calm }
+/// A block of functions of one class before their variances are moderated, by lane.
+pub(crate) struct UnmoderatedBlock<'b> {
+    /// What was seen.
+    pub seen: &'b Arms<ArmBlock>,
+    /// Degrees of freedom of what each arm shows; 0 if it cannot show a variance.
+    pub df: Arms<f64>,
+    /// The priors of all groups.
+    pub priors: &'b [GroupPrior],
+    /// Shares of cost, which say the group.
+    pub shares: Row,
+    /// How far each function earns the prior's degrees of freedom, 0 to 1.
+    pub calm: Row,
+    /// Clumping in time, at least 1.
+    pub clumping: Arms<Row>,
+}
+
+/// The moderated variances of a block.
+pub(crate) struct Moderated {
+    /// Of each arm.
+    pub arms: Arms<ModeratedArm>,
+    /// Degrees of freedom of the difference of both arms.
+    pub df: Row,
+}
+
+/// One arm of a block.
+pub(crate) struct ModeratedArm {
+    /// By which the expected variance would be multiplied, were it not held above counting noise.
+    pub drawn: Row,
+    /// Counting noise over the expected variance, f = 1/(1 + B p/A).
+    pub floor: Row,
+    /// phi.
+    pub phi: Row,
+    /// A, multiplied by phi.
+    pub counting: Row,
+    /// B, multiplied by phi.
+    pub between: Row,
+    /// Degrees of freedom.
+    df: Row,
+}
+
+/// One arm's prior of each function of a block.
+struct PriorRows {
+    df: Row,
+    dispersion: Row,
+}
+
+/// Moderates a block, compiled for each width of vectors.
+struct Moderate<'b> {
+    block: &'b UnmoderatedBlock<'b>,
+    out: &'b mut Moderated,
+}
+
+impl pulp::NullaryFnOnce for Moderate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { block, out: Moderated { arms: Arms { head, base }, df } } = self;
+        let priors = Arms { head: block.priors_of(Side::Head), base: block.priors_of(Side::Base) };
+        block.draw(Side::Head, &priors, head);
+        block.draw(Side::Base, &priors, base);
+        block.hold(Side::Head, head);
+        block.hold(Side::Base, base);
+        welch_df(block.seen, head, base, df);
+    }
+}
+
+impl UnmoderatedBlock<'_> {
+    /// Moderates all lanes.
+    pub fn moderate(&self, out: &mut Moderated) {
+        pulp::Arch::new().dispatch(Moderate { block: self, out });
     }
 
-    fn seen(&self, side: Side) -> Dispersion {
-        self.seen[side].unwrap_or(Dispersion { ratio: 0.0, df: 0.0 })
-    }
-
-    fn prior(&self, side: Side) -> Prior {
-        self.prior.map_or(Prior::NONE, |prior| prior.arms[side])
-    }
-
-    /// What the prior expects of this function, given what the other arm shows.
-    fn centre(&self, side: Side) -> f64 {
-        let own = self.prior(side).dispersion;
-        if self.prior.is_none() {
-            return own;
+    /// The first group that each share reaches, or the last.
+    #[inline(always)]
+    fn priors_of(&self, side: Side) -> PriorRows {
+        let Prior { df, dispersion } = self.priors.last().map_or(Prior::NONE, |group| group.arms[side]);
+        let mut rows = PriorRows { df: [df; BLOCK], dispersion: [dispersion; BLOCK] };
+        for group in self.priors.iter().rev() {
+            let Prior { df, dispersion } = group.arms[side];
+            for i in 0..BLOCK {
+                let reached = self.shares[i] >= group.least_share;
+                rows.df[i] = if reached { df } else { rows.df[i] };
+                rows.dispersion[i] = if reached { dispersion } else { rows.dispersion[i] };
+            }
         }
-        let (other, seen) = (self.prior(side.other()), self.seen(side.other()));
-        if other.df + seen.df <= 0.0 {
-            return own;
+        rows
+    }
+
+    /// What an arm shows of the function at `i`, as degrees of freedom and ratio; 0 and 0 if nothing.
+    #[inline(always)]
+    fn shown(&self, side: Side, i: usize) -> (f64, f64) {
+        let (df, ratio) = (self.df[side], self.seen[side].ratio[i]);
+        let shows = df > 0.0 && !ratio.is_nan();
+        (if shows { df } else { 0.0 }, if shows { ratio } else { 0.0 })
+    }
+
+    /// What the priors draw an arm's variances to, whatever counting noise is.
+    #[inline(always)]
+    fn draw(&self, side: Side, priors: &Arms<PriorRows>, out: &mut ModeratedArm) {
+        let (prior, other) = (&priors[side], &priors[side.other()]);
+        let known = !self.priors.is_empty();
+        for i in 0..BLOCK {
+            let ((df, ratio), (other_df, other_ratio)) = (self.shown(side, i), self.shown(side.other(), i));
+            let (d0, s0) = (prior.df[i], prior.dispersion[i]);
+            let both = other.df[i] + other_df;
+            let moderated = (other.df[i] * other.dispersion[i] + other_df * other_ratio) / both;
+            let raised = s0 * (moderated / other.dispersion[i]).max(1.0);
+            let centre = if known && both > 0.0 { raised } else { s0 };
+            let earned = d0 * self.calm[i];
+            let whole = (d0 * centre + df * ratio) / (d0 + df);
+            let part = (earned * centre + df * ratio) / (earned + df);
+            let part = if earned + df > 0.0 { part } else { 0.0 };
+            out.drawn[i] = if d0 + df > 0.0 { whole.max(part) } else { 1.0 };
+            out.df[i] = df + earned;
         }
-        let moderated = (other.df * other.dispersion + seen.df * seen.ratio) / (other.df + seen.df);
-        own * (moderated / other.dispersion).max(1.0)
+    }
+
+    /// Holds an arm's variances above counting noise, times its clumping in time.
+    #[inline(always)]
+    fn hold(&self, side: Side, out: &mut ModeratedArm) {
+        let (seen, other, clumping) = (&self.seen[side], &self.seen[side.other()], &self.clumping[side]);
+        for i in 0..BLOCK {
+            let (share, mean) = (seen.share[i], 0.5 * (seen.share[i] + other.share[i]));
+            let at = if share > 0.0 { share } else { mean };
+            out.floor[i] = 1.0 / (1.0 + seen.between[i] * at / seen.counting[i].max(1e-300));
+            out.phi[i] = out.drawn[i].max(out.floor[i] * clumping[i]);
+            out.counting[i] = out.phi[i] * seen.counting[i];
+            out.between[i] = out.phi[i] * seen.between[i];
+            out.df[i] = if out.df[i] > 0.0 { out.df[i] } else { self.df[side] };
+        }
+    }
+}
+
+impl Moderated {
+    /// Of no block yet.
+    pub fn new() -> Self {
+        let zero = [0.0; BLOCK];
+        let arm = || ModeratedArm { drawn: zero, floor: zero, phi: zero, counting: zero, between: zero, df: zero };
+        Self { arms: Arms { head: arm(), base: arm() }, df: zero }
+    }
+}
+
+/// (r_1 + r_0)^2/(r_1^2/df_1 + r_0^2/df_0), r = A/p + B at the mean of both levels. Welch (1947).
+#[inline(always)]
+fn welch_df(seen: &Arms<ArmBlock>, head: &ModeratedArm, base: &ModeratedArm, df: &mut Row) {
+    for i in 0..BLOCK {
+        let at = mean_share(seen.head.share[i], seen.base.share[i]);
+        let (r1, r0) = (head.counting[i] / at + head.between[i], base.counting[i] / at + base.between[i]);
+        df[i] = welch(Arms { head: r1, base: r0 }, Arms { head: head.df[i], base: base.df[i] });
+    }
+}
+
+impl Moderated {
+    /// The levels of the function in lane `i`.
+    pub fn levels(&self, seen: &Arms<ArmBlock>, i: usize) -> Levels {
+        let level = |seen: &ArmBlock, arm: &ModeratedArm| Level {
+            share: seen.share[i],
+            counting: arm.counting[i],
+            between: arm.between[i],
+        };
+        let arms = Arms { head: level(&seen.head, &self.arms.head), base: level(&seen.base, &self.arms.base) };
+        Levels { arms, df: self.df[i] }
     }
 }
 
@@ -85,11 +212,6 @@ impl Unmoderated<'_> {
 /// those that are not NaN.
 pub(crate) fn calm(ln_p: &[f64]) -> Vec<f64> {
     bh(ln_p)
-}
-
-/// Counting noise over the expected variance, 1/(1 + B p/A).
-pub(crate) fn counting_floor(counting: f64, between: f64, share: f64) -> f64 {
-    1.0 / (1.0 + between * share / counting.max(1e-300))
 }
 
 #[cfg(test)]
@@ -102,9 +224,9 @@ mod tests {
         let prior = Prior { df: 10.0, dispersion: 1.0 };
         let group = GroupPrior { least_share: 0.0, arms: Arms { head: prior, base: prior } };
         let seen = |ratio| Some(Dispersion { ratio, df: 4.0 });
-        let quiet = Unmoderated { seen: Arms { head: seen(1.9), base: None }, prior: Some(&group) };
+        let quiet = Seen { arms: Arms { head: seen(1.9), base: None }, prior: Some(&group) };
         assert!(quiet.ln_p_of_restlessness().abs() < 1e-300);
-        let restless = Unmoderated { seen: Arms { head: seen(5.0), base: seen(3.0) }, prior: Some(&group) };
+        let restless = Seen { arms: Arms { head: seen(5.0), base: seen(3.0) }, prior: Some(&group) };
         let x = (ln_f_tail(5.0, 4.0, 10.0) + ln_f_tail(3.0, 4.0, 10.0)).exp();
         assert!((restless.ln_p_of_restlessness().exp() - x * (1.0 - x.ln())).abs() < 1e-14);
     }

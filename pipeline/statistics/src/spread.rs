@@ -67,10 +67,10 @@ impl<'c> SpreadPass<'c> {
         let parts = self.arm.buckets.iter().map(|bucket| bucket.parts.len()).sum();
         let mut work = Work { counts: vec![ZERO; parts], shares: vec![ZERO; self.strata.len()] };
         let arch = pulp::Arch::new();
-        Functions::Listed(functions).blocks(BLOCK, |start, span, len| {
-            work.read(self.arm, span, len);
+        Functions::Listed(functions).lanes(BLOCK, |block| {
+            work.read(self.arm, block.span, block.len);
             let (phi, slope) = arch.dispatch(SpreadBlock { pass: self, work: &mut work });
-            for (i, estimate) in estimates[start..start + len].iter_mut().enumerate() {
+            for (i, estimate) in block.each().zip(&mut estimates[block.range.clone()]) {
                 let slope = if slope[i] > 0.0 { slope[i] / self.df } else { f64::INFINITY };
                 *estimate = (phi[i] / self.df / c - 1.0) / slope;
             }

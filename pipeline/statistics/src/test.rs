@@ -163,14 +163,6 @@ impl Tests {
         self.count(place) / self.exposure()
     }
 
-    /// 1 - p-: how far samples of one function leave others fewer; 1 where requests are the exposure.
-    fn unshared(&self, place: usize) -> f64 {
-        match self.model {
-            Model::Share => 1.0 - self.share_of_cost(place),
-            Model::Rate => 1.0,
-        }
-    }
-
     /// The tested functions, in the order in which sums are taken.
     pub(crate) fn family(&self) -> impl Iterator<Item = usize> {
         let ordered = self.order.iter().filter_map(|&place| usize::try_from(place).ok());

@@ -17,47 +17,41 @@
 
 use crate::arms::{Arms, Side};
 use crate::geometry::{ArmGeometry, Geometry, Residuals};
-use crate::layout::{ArmLayout, Functions, Layout, Span};
+use crate::layout::{ArmLayout, Functions, Lanes, Layout, Span};
+use crate::strata::Model;
 
 /// Functions of a block.
-const BLOCK: usize = 128;
+pub(crate) const BLOCK: usize = 128;
 /// One number for each function of a block: 1 KiB.
-type Row = [f64; BLOCK];
+pub(crate) type Row = [f64; BLOCK];
 const ZERO: Row = [0.0; BLOCK];
-
-/// One arm's level and variances, by function.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ArmVariances {
-    /// p.
-    pub share: Vec<f64>,
-    /// A over (1 - p-): what counting contributes to the working variance, over p.
-    pub counting: Vec<f64>,
-    /// B: what pods contribute, over p^2.
-    pub between: Vec<f64>,
-    /// V, the variance that is seen.
-    pub seen: Vec<f64>,
-}
-
-impl ArmVariances {
-    /// Of so many functions; 0 until they are measured.
-    pub fn new(functions: usize) -> Self {
-        let zero = || vec![0.0; functions];
-        Self { share: zero(), counting: zero(), between: zero(), seen: zero() }
-    }
-}
 
 /// The functions of one class.
 #[derive(Default)]
 pub(crate) struct ClassFunctions {
+    /// Which class.
+    pub class: usize,
     /// Their ids, ascending.
     pub ids: Vec<u32>,
     /// Their places in results.
     pub places: Vec<usize>,
+    /// Their shares of cost over both arms.
+    pub shares: Vec<f64>,
 }
 
-/// Fills the levels and variances of functions, class by class.
+impl ClassFunctions {
+    /// Adds a function, whose id and place are above those of all before.
+    pub fn push(&mut self, id: u32, place: usize, share: f64) {
+        self.ids.push(id);
+        self.places.push(place);
+        self.shares.push(share);
+    }
+}
+
+/// Measures the levels and variances of functions, class by class.
 pub(crate) struct VariancePass<'c> {
     layout: &'c Layout<'c>,
+    model: Model,
     tau2: Arms<f64>,
     work: Work,
 }
@@ -72,16 +66,25 @@ struct Work {
     pooled: Vec<Row>,
 }
 
-/// What a block gives for one arm.
-struct ArmBlock {
-    share: Row,
-    counting: Row,
-    between: Row,
-    seen: Row,
+/// One arm of a block of functions, by lane. Lanes without a function of the block say nothing.
+#[derive(Clone)]
+pub(crate) struct ArmBlock {
+    /// p.
+    pub share: Row,
+    /// A: what counting contributes to the expected variance, over p.
+    pub counting: Row,
+    /// B: what pods contribute, over p^2.
+    pub between: Row,
+    /// V over the expected variance; NaN where the arm has none of the function.
+    pub ratio: Row,
+}
+
+impl ArmBlock {
+    const ZERO: Self = Self { share: ZERO, counting: ZERO, between: ZERO, ratio: ZERO };
 }
 
 impl<'c> VariancePass<'c> {
-    pub fn new(layout: &'c Layout<'c>, tau2: Arms<f64>) -> Self {
+    pub fn new(layout: &'c Layout<'c>, model: Model, tau2: Arms<f64>) -> Self {
         let parts = |arm: &ArmLayout<'_>| arm.buckets.iter().map(|bucket| bucket.parts.len()).sum();
         let zero = || vec![ZERO; layout.strata];
         let work = Work {
@@ -89,24 +92,26 @@ impl<'c> VariancePass<'c> {
             levels: Arms { head: zero(), base: zero() },
             pooled: zero(),
         };
-        Self { layout, tau2, work }
+        Self { layout, model, tau2, work }
     }
 
-    /// Of the functions of one class, with its tables.
-    pub fn run(&mut self, geometry: &Geometry, functions: &ClassFunctions, out: &mut Arms<ArmVariances>) {
+    /// Of the functions of one class, with its tables: calls `visit` with each block and what it shows.
+    pub fn run<'f>(
+        &mut self,
+        geometry: &Geometry,
+        functions: &'f ClassFunctions,
+        mut visit: impl FnMut(&Lanes<'f>, &Arms<ArmBlock>),
+    ) {
         let arch = pulp::Arch::new();
-        Functions::Listed(&functions.ids).blocks(BLOCK, |start, span, len| {
-            self.read(span, len);
-            let block = arch.dispatch(VarianceBlock { pass: self, geometry });
-            for (i, &place) in functions.places[start..start + len].iter().enumerate() {
-                for side in Side::BOTH {
-                    let (out, block) = (&mut out[side], &block[side]);
-                    out.share[place] = block.share[i];
-                    out.counting[place] = block.counting[i];
-                    out.between[place] = block.between[i];
-                    out.seen[place] = block.seen[i];
-                }
+        let (mut unshared, mut out) = ([1.0; BLOCK], Arms { head: ArmBlock::ZERO, base: ArmBlock::ZERO });
+        Functions::Listed(&functions.ids).lanes(BLOCK, |block| {
+            self.read(block.span, block.len);
+            if self.model == Model::Share {
+                let shares = &functions.shares[block.range.clone()];
+                block.each().zip(shares).for_each(|(lane, share)| unshared[lane] = 1.0 - share);
             }
+            arch.dispatch(VarianceBlock { pass: self, geometry, unshared: &unshared, out: &mut out });
+            visit(block, &out);
         });
     }
 
@@ -125,14 +130,16 @@ impl<'c> VariancePass<'c> {
 struct VarianceBlock<'b, 'c> {
     pass: &'b mut VariancePass<'c>,
     geometry: &'b Geometry,
+    unshared: &'b Row,
+    out: &'b mut Arms<ArmBlock>,
 }
 
 impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
-    type Output = Arms<ArmBlock>;
+    type Output = ();
 
     #[inline(always)]
-    fn call(self) -> Arms<ArmBlock> {
-        let Self { pass: VariancePass { layout, tau2, work }, geometry } = self;
+    fn call(self) {
+        let Self { pass: VariancePass { layout, tau2, work, .. }, geometry, unshared, out } = self;
         let Work { counts, levels, pooled } = work;
         add_weighted(&layout.arms.head, &geometry.arms.head, &counts.head, &mut levels.head);
         add_weighted(&layout.arms.base, &geometry.arms.base, &counts.base, &mut levels.base);
@@ -143,11 +150,10 @@ impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
             }
         }
         let mean = mean_share(geometry, pooled);
-        let both = BothArms { pooled, mean: &mean, information: geometry.information };
+        let both = BothArms { pooled, mean: &mean, unshared, information: geometry.information };
         // NB: no closure, which would be compiled for the narrowest vectors
-        let head = both.arm(&layout.arms.head, &geometry.arms.head, &counts.head, (&mut levels.head, tau2.head));
-        let base = both.arm(&layout.arms.base, &geometry.arms.base, &counts.base, (&mut levels.base, tau2.base));
-        Arms { head, base }
+        both.arm((&layout.arms.head, &geometry.arms.head), &counts.head, (&mut levels.head, tau2.head), &mut out.head);
+        both.arm((&layout.arms.base, &geometry.arms.base), &counts.base, (&mut levels.base, tau2.base), &mut out.base);
     }
 }
 
@@ -157,6 +163,8 @@ struct BothArms<'b> {
     pooled: &'b [Row],
     /// p-_W.
     mean: &'b Row,
+    /// 1 - p-: how far samples of one function leave others fewer; 1 where requests are the exposure.
+    unshared: &'b Row,
     /// W.
     information: f64,
 }
@@ -166,17 +174,22 @@ impl BothArms<'_> {
     #[inline(always)]
     fn arm(
         &self,
-        arm: &ArmLayout<'_>,
-        geometry: &ArmGeometry,
+        (arm, geometry): (&ArmLayout<'_>, &ArmGeometry),
         counts: &[Row],
         (levels, tau2): (&mut [Row], f64),
-    ) -> ArmBlock {
+        out: &mut ArmBlock,
+    ) {
         let inverse_square = 1.0 / (self.information * self.information);
-        let share = level(geometry, levels, self.information);
-        residual_levels(geometry, levels, self.pooled, (&share, self.mean));
-        let seen = squares(arm, geometry, counts, levels, inverse_square);
-        let (counting, between) = working(geometry, self.pooled, self.mean, tau2, inverse_square);
-        ArmBlock { share, counting, between, seen }
+        level(geometry, levels, self.information, &mut out.share);
+        residual_levels(geometry, levels, self.pooled, (&out.share, self.mean));
+        squares((arm, geometry), counts, levels, inverse_square, &mut out.ratio);
+        working(geometry, self, (tau2, inverse_square), out);
+        let ArmBlock { share, counting, between, ratio } = out;
+        for i in 0..BLOCK {
+            counting[i] *= self.unshared[i];
+            let expected = counting[i] * share[i] + between[i] * share[i] * share[i];
+            ratio[i] = if expected > 0.0 { ratio[i] / expected } else { f64::NAN };
+        }
     }
 }
 
@@ -213,15 +226,14 @@ fn mean_share(geometry: &Geometry, pooled: &[Row]) -> Row {
 
 /// p = sum_s h sum_b w x / W.
 #[inline(always)]
-fn level(geometry: &ArmGeometry, sums: &[Row], information: f64) -> Row {
-    let mut share = ZERO;
+fn level(geometry: &ArmGeometry, sums: &[Row], information: f64, share: &mut Row) {
+    share.fill(0.0);
     for (sums, h) in sums.iter().zip(&geometry.strata) {
         for i in 0..BLOCK {
             share[i] += h * sums[i];
         }
     }
     share.iter_mut().for_each(|share| *share /= information);
-    share
 }
 
 /// Turns sums by stratum into the levels from which residuals are taken; `share` is the arm's p, `mean` the pooled p-_W.
@@ -241,8 +253,15 @@ fn residual_levels(geometry: &ArmGeometry, levels: &mut [Row], pooled: &[Row], (
 
 /// V = sum_b u_b^2 correction_b / W^2.
 #[inline(always)]
-fn squares(arm: &ArmLayout<'_>, geometry: &ArmGeometry, counts: &[Row], levels: &[Row], inverse_square: f64) -> Row {
-    let (mut seen, mut residual) = (ZERO, ZERO);
+fn squares(
+    (arm, geometry): (&ArmLayout<'_>, &ArmGeometry),
+    counts: &[Row],
+    levels: &[Row],
+    inverse_square: f64,
+    seen: &mut Row,
+) {
+    let mut residual = ZERO;
+    seen.fill(0.0);
     let mut rows = counts.iter();
     for ((bucket, &weight), &correction) in arm.buckets.iter().zip(&geometry.weights).zip(&geometry.corrections) {
         if let ([part], Some(row)) = (bucket.parts.as_slice(), rows.as_slice().first()) {
@@ -267,13 +286,14 @@ fn squares(arm: &ArmLayout<'_>, geometry: &ArmGeometry, counts: &[Row], levels: 
             seen[i] += factor * (residual[i] * residual[i]);
         }
     }
-    seen
 }
 
 /// A over (1 - p-), and B.
 #[inline(always)]
-fn working(geometry: &ArmGeometry, pooled: &[Row], mean: &Row, tau2: f64, inverse_square: f64) -> (Row, Row) {
-    let (mut counting, mut between) = (ZERO, ZERO);
+fn working(geometry: &ArmGeometry, both: &BothArms<'_>, (tau2, inverse_square): (f64, f64), out: &mut ArmBlock) {
+    let (BothArms { pooled, mean, .. }, ArmBlock { counting, between, .. }) = (both, out);
+    counting.fill(0.0);
+    between.fill(0.0);
     for (s, share) in pooled.iter().enumerate() {
         for i in 0..BLOCK {
             counting[i] += geometry.counting[s] * share[i];
@@ -288,5 +308,4 @@ fn working(geometry: &ArmGeometry, pooled: &[Row], mean: &Row, tau2: f64, invers
         counting[i] = counting[i] / mean[i] * inverse_square;
         between[i] = tau2 * between[i] / mean[i] / mean[i] * inverse_square;
     }
-    (counting, between)
 }

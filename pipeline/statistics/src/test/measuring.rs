@@ -1,15 +1,14 @@
 //! The steps of one measurement, in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arms::{Arms, Side};
 use crate::contrast::Contrast;
-use crate::deviance::{Level, Levels};
 use crate::fano::ArmHops;
 use crate::geometry::{CLASSES, Geometry, class_of};
-use crate::layout::{Functions, Layout};
+use crate::layout::{Functions, Lanes, Layout};
 use crate::median::median;
-use crate::moderation::{Moderated, Unmoderated, calm, counting_floor};
+use crate::moderation::{Moderated, ModeratedArm, Seen, UnmoderatedBlock, calm};
 use crate::number::index_of;
 use crate::pooled::Restless;
 use crate::priors::{Dispersion, Witness, group_of, priors};
@@ -17,7 +16,7 @@ use crate::spread::spread_of;
 use crate::strata::Model;
 use crate::test::{ArmDispersion, Hops, Measure, Tests};
 use crate::thresholds::{MIN_IN_ARM, is_whole_profile};
-use crate::variance::{ArmVariances, ClassFunctions, VariancePass};
+use crate::variance::{ArmBlock, BLOCK, ClassFunctions, VariancePass};
 
 /// A measurement under way.
 pub(super) struct Measuring<'m> {
@@ -25,47 +24,50 @@ pub(super) struct Measuring<'m> {
     measure: &'m Measure<'m>,
     layout: &'m Layout<'m>,
     tests: Tests,
-    /// Of admitted functions.
-    variances: Arms<ArmVariances>,
-}
-
-/// What is expected of one function in one arm.
-struct Expected {
-    /// Its level, with the variance that is expected.
-    level: Level,
-    /// By how much more it varies.
-    moderated: Moderated,
-    /// Degrees of freedom of what was seen.
-    own_df: f64,
-    /// Counting noise over the expected variance.
-    floor: f64,
-}
-
-/// One function in one arm.
-#[derive(Clone, Copy)]
-struct Concluded {
-    level: Level,
-    phi: f64,
-    df: f64,
 }
 
 impl<'m> Measuring<'m> {
     /// Of a layout with strata.
     pub fn new(contrast: &'m Contrast<'m>, measure: &'m Measure<'m>, layout: &'m Layout<'m>, tests: Tests) -> Self {
-        let functions = tests.tested.len();
-        let variances = Arms::of(|_| ArmVariances::new(functions));
-        Self { contrast, measure, layout, tests, variances }
+        Self { contrast, measure, layout, tests }
     }
 
     pub fn run(mut self) -> Tests {
         self.count();
         self.tests.pooled.spread = self.measure.held.map_or_else(|| self.spread(), |held| held.spread);
-        self.scatter();
-        match self.measure.held {
-            Some(held) => self.tests.pooled.clone_from(held),
-            None => self.pool(),
+        let classes = self.classes();
+        let mut pass = VariancePass::new(self.layout, self.tests.model, self.tests.pooled.spread);
+        let hops = Arms::of(|side| match self.measure.hops {
+            Hops::OfContrast => ArmHops::of(self.contrast, self.tests.model, side),
+            Hops::Unknown | Hops::Factors(_) => None,
+        });
+        let (mut clumped, mut moderated): (Arms<Vec<u32>>, _) = (Arms::default(), Moderated::new());
+        if let Some(held) = self.measure.held {
+            self.tests.pooled.clone_from(held);
+            for (geometry, functions) in &classes {
+                pass.run(geometry, functions, |lanes, arms| {
+                    let block = Block::new((geometry, functions), lanes, arms);
+                    self.disperse(&block);
+                    self.conclude(&block, &hops, &mut moderated, &mut clumped);
+                });
+            }
+        } else {
+            let mut blocks = Vec::new();
+            for (geometry, functions) in &classes {
+                pass.run(geometry, functions, |lanes, arms| {
+                    self.disperse(&Block::new((geometry, functions), lanes, arms));
+                    blocks.push(((geometry, functions), lanes.clone(), arms.clone()));
+                });
+            }
+            self.pool();
+            for (class, lanes, arms) in &blocks {
+                self.conclude(&Block::new(*class, lanes, arms), &hops, &mut moderated, &mut clumped);
+            }
         }
-        self.conclude();
+        let clumping =
+            Arms::of(|side| hops[side].as_ref().map(|hops| hops.factors_of(&mut clumped[side])).unwrap_or_default());
+        self.conclude_clumped(&mut pass, &classes, &clumping);
+        self.tests.tests = self.tests.tested.iter().filter(|&&tested| tested).count();
         self.tests
     }
 
@@ -100,44 +102,31 @@ impl<'m> Measuring<'m> {
         Arms::of(|side| or(or(own[side], own[side.other()]), 0.0))
     }
 
-    /// Levels and variances of admitted functions, class by class, and seen over expected variance.
-    fn scatter(&mut self) {
+    /// The admitted functions by class, with its tables.
+    fn classes(&mut self) -> Vec<(Geometry, ClassFunctions)> {
         let (pods, spread) = (self.tests.size.map(|arm| arm.pods), self.tests.pooled.spread);
         let tau2 = (spread.head / pods.head + spread.base / pods.base) / (1.0 / pods.head + 1.0 / pods.base);
         let per_pod = self.layout.exposure() / self.layout.pods();
-        let mut classes: [ClassFunctions; CLASSES] = Default::default();
+        let empty = |class| ClassFunctions { class, ..ClassFunctions::default() };
+        let mut classes: [ClassFunctions; CLASSES] = std::array::from_fn(empty);
         for place in (0..self.tests.tested.len()).filter(|&place| self.tests.tested[place]) {
-            let class = class_of(tau2 * self.tests.share_of_cost(place) * per_pod);
+            let share = self.tests.share_of_cost(place);
+            let class = class_of(tau2 * share * per_pod);
             self.tests.class[place] = class;
-            classes[class].ids.push(self.contrast.id(place));
-            classes[class].places.push(place);
+            classes[class].push(self.contrast.id(place), place, share);
         }
-        let mut pass = VariancePass::new(self.layout, spread);
-        for (class, functions) in classes.iter().enumerate().filter(|(_, functions)| !functions.ids.is_empty()) {
-            let geometry = Geometry::new(self.layout, class, per_pod);
-            pass.run(&geometry, functions, &mut self.variances);
-            for side in Side::BOTH {
-                for &place in &functions.places {
-                    let ratio = self.ratio(place, side);
-                    self.tests.dispersion[side][place] =
-                        ArmDispersion { ratio, df: geometry.arms[side].df, phi: f64::NAN };
-                }
+        let occupied = classes.into_iter().filter(|functions| !functions.ids.is_empty());
+        occupied.map(|functions| (Geometry::new(self.layout, functions.class, per_pod), functions)).collect()
+    }
+
+    /// Keeps what a block shows of its functions.
+    fn disperse(&mut self, block: &Block<'_>) {
+        for side in Side::BOTH {
+            let (ratio, df) = (&block.arms[side].ratio, block.df()[side]);
+            for (place, _, lane) in block.functions() {
+                self.tests.dispersion[side][place] = ArmDispersion { ratio: ratio[lane], df, phi: f64::NAN };
             }
         }
-    }
-
-    /// Seen over expected variance; NaN where the arm has none.
-    fn ratio(&self, place: usize, side: Side) -> f64 {
-        let level = self.expected_level(place, side);
-        let expected = level.counting * level.share + level.between * level.share * level.share;
-        if expected > 0.0 { self.variances[side].seen[place] / expected } else { f64::NAN }
-    }
-
-    /// The level of an arm, with the variance that is expected.
-    fn expected_level(&self, place: usize, side: Side) -> Level {
-        let arm = &self.variances[side];
-        let counting = self.tests.unshared(place) * arm.counting[place];
-        Level { share: arm.share[place], counting, between: arm.between[place] }
     }
 
     /// What functions expect of each other.
@@ -146,8 +135,7 @@ impl<'m> Measuring<'m> {
         let mut witnesses: Vec<Witness> = admitted.iter().filter_map(|&place| self.witness(place)).collect();
         witnesses.sort_by(Witness::in_order);
         self.tests.pooled.priors = priors(&witnesses);
-        let restlessness: Vec<f64> =
-            admitted.iter().map(|&place| self.unmoderated(place).ln_p_of_restlessness()).collect();
+        let restlessness: Vec<f64> = admitted.iter().map(|&place| self.seen(place).ln_p_of_restlessness()).collect();
         let restless = calm(&restlessness).into_iter().zip(&admitted).filter(|(calm, _)| *calm < 1.0);
         let mut restless: Vec<Restless> =
             restless.map(|(calm, &place)| Restless { function: self.contrast.id(place), calm }).collect();
@@ -161,107 +149,136 @@ impl<'m> Measuring<'m> {
         arms.head.or(arms.base).map(|_| Witness { share: self.tests.share_of_cost(place), arms })
     }
 
-    fn unmoderated(&self, place: usize) -> Unmoderated<'_> {
-        Unmoderated {
-            seen: self.tests.dispersion.as_ref().map(|seen| dispersion(seen[place])),
+    fn seen(&self, place: usize) -> Seen<'_> {
+        Seen {
+            arms: self.tests.dispersion.as_ref().map(|seen| dispersion(seen[place])),
             prior: group_of(&self.tests.pooled.priors, self.tests.share_of_cost(place)),
         }
     }
 
-    /// Levels of all that can be tested.
-    fn conclude(&mut self) {
-        let hops = Arms::of(|side| match self.measure.hops {
-            Hops::OfContrast => ArmHops::of(self.contrast, self.tests.model, side),
-            Hops::Unknown | Hops::Factors(_) => None,
-        });
-        let restless = std::mem::take(&mut self.tests.pooled.restless);
-        let mut clumped: Arms<Vec<u32>> = Arms::default();
-        let mut next = restless.iter().peekable();
-        for place in 0..self.tests.tested.len() {
-            if !self.tests.tested[place] {
-                continue;
-            }
-            let id = self.contrast.id(place);
-            while next.next_if(|restless| restless.function < id).is_some() {}
-            let calm = next.peek().filter(|restless| restless.function == id).map_or(1.0, |restless| restless.calm);
-            let expected = self.expected(place, calm);
-            for side in Side::BOTH {
-                let binds = |hops: &ArmHops<'_, '_>| {
-                    let most = hops.at_most(place, self.tests.counts[side][place]);
-                    most * expected[side].floor > expected[side].moderated.phi
-                };
-                if hops[side].as_ref().is_some_and(binds) {
+    /// The levels of a block; those of functions whose clumping in time may be more than what is expected anyway are not the last,
+    /// and their ids are added to `clumped`.
+    fn conclude(
+        &mut self,
+        block: &Block<'_>,
+        hops: &Arms<Option<ArmHops<'_, '_>>>,
+        moderated: &mut Moderated,
+        clumped: &mut Arms<Vec<u32>>,
+    ) {
+        let given = match self.measure.hops {
+            Hops::Factors(given) => Some(given),
+            Hops::Unknown | Hops::OfContrast => None,
+        };
+        self.conclude_block(block, |side, place| given.map_or(1.0, |given| given[side][place]), moderated);
+        for side in Side::BOTH {
+            let Some(hops) = &hops[side] else { continue };
+            let ModeratedArm { floor, drawn, .. } = &moderated.arms[side];
+            for (place, id, lane) in block.functions() {
+                let most = hops.at_most(place, self.tests.counts[side][place]);
+                if most.is_some_and(|most| most * floor[lane] > drawn[lane]) {
                     clumped[side].push(id);
                 }
             }
-            let factors = match self.measure.hops {
-                Hops::Factors(given) => Arms::of(|side| given[side][place]),
-                Hops::Unknown | Hops::OfContrast => Arms { head: 1.0, base: 1.0 },
-            };
-            self.settle(place, &expected, factors);
-        }
-        self.tests.pooled.restless = restless;
-        self.settle_clumped(&hops, &clumped);
-        for place in 0..self.tests.tested.len() {
-            let shows = |side: Side| self.tests.dispersion[side][place].df > 0.0;
-            self.tests.tested[place] = self.tests.tested[place] && Side::BOTH.into_iter().all(shows);
-        }
-        self.tests.tests = self.tests.tested.iter().filter(|&&tested| tested).count();
-    }
-
-    /// Settles anew the functions whose clumping in time may be more than what is expected anyway.
-    fn settle_clumped(&mut self, hops: &Arms<Option<ArmHops<'_, '_>>>, clumped: &Arms<Vec<u32>>) {
-        let mut factors: BTreeMap<u32, Arms<f64>> = BTreeMap::new();
-        for side in Side::BOTH {
-            let found = hops[side].as_ref().map(|hops| hops.factors(&clumped[side])).unwrap_or_default();
-            for (&id, factor) in clumped[side].iter().zip(found) {
-                factors.entry(id).or_insert(Arms { head: 1.0, base: 1.0 })[side] = factor;
-            }
-        }
-        for (id, factors) in factors {
-            if let Some(place) = self.contrast.place(index_of(id)) {
-                let expected = self.expected(place, self.tests.pooled.calm_of(id));
-                self.settle(place, &expected, factors);
-            }
         }
     }
 
-    /// Keeps what is known of a function.
-    fn settle(&mut self, place: usize, expected: &Arms<Expected>, clumping: Arms<f64>) {
-        let concluded = Arms::of(|side| expected[side].conclude(clumping[side]));
-        for side in Side::BOTH {
-            self.tests.dispersion[side][place].phi = concluded[side].phi;
+    /// Concludes anew the functions that clump in time by these factors, by id.
+    fn conclude_clumped(
+        &mut self,
+        pass: &mut VariancePass<'_>,
+        classes: &[(Geometry, ClassFunctions)],
+        factors: &Arms<BTreeMap<u32, f64>>,
+    ) {
+        let ids: BTreeSet<u32> = factors.both().into_iter().flat_map(BTreeMap::keys).copied().collect();
+        let mut moderated = Moderated::new();
+        let places: Vec<usize> = ids.into_iter().filter_map(|id| self.contrast.place(index_of(id))).collect();
+        for (geometry, ClassFunctions { class, .. }) in classes {
+            let mut functions = ClassFunctions { class: *class, ..ClassFunctions::default() };
+            let own = places.iter().filter(|&&place| self.tests.class[place] == *class);
+            own.for_each(|&place| functions.push(self.contrast.id(place), place, self.tests.share_of_cost(place)));
+            pass.run(geometry, &functions, |lanes, arms| {
+                let block = Block::new((geometry, &functions), lanes, arms);
+                let clumping = |side: Side, place| factors[side].get(&self.contrast.id(place)).copied().unwrap_or(1.0);
+                self.conclude_block(&block, clumping, &mut moderated);
+            });
         }
-        self.tests.levels[place] = Levels::new(concluded.map(|arm| arm.level), concluded.map(|arm| arm.df));
     }
 
-    /// What is expected of a function in each arm; `calm` in 0..=1.
-    fn expected(&self, place: usize, calm: f64) -> Arms<Expected> {
-        let unmoderated = self.unmoderated(place);
-        let mean = 0.5 * (self.variances.head.share[place] + self.variances.base.share[place]);
-        Arms::of(|side| {
-            let level = self.expected_level(place, side);
-            let at = if level.share > 0.0 { level.share } else { mean };
-            Expected {
-                level,
-                moderated: unmoderated.moderated(side, calm),
-                own_df: self.tests.dispersion[side][place].df,
-                floor: counting_floor(level.counting, level.between, at),
+    /// Keeps the levels of a block whose samples clump in time by these factors.
+    fn conclude_block(&mut self, block: &Block<'_>, clumping: impl Fn(Side, usize) -> f64, moderated: &mut Moderated) {
+        let mut unmoderated = UnmoderatedBlock {
+            seen: block.arms,
+            df: block.df(),
+            priors: &self.tests.pooled.priors,
+            shares: [0.0; BLOCK],
+            calm: [1.0; BLOCK],
+            clumping: Arms::of(|_| [1.0; BLOCK]),
+        };
+        for (lane, share) in block.lanes.each().zip(block.shares) {
+            unmoderated.shares[lane] = *share;
+        }
+        for (place, _, lane) in block.functions() {
+            for side in Side::BOTH {
+                unmoderated.clumping[side][lane] = clumping(side, place);
             }
+        }
+        for (lane, calm) in self.restless(block) {
+            unmoderated.calm[lane] = calm;
+        }
+        unmoderated.moderate(moderated);
+        let shows = block.df().both().into_iter().all(|&df| df > 0.0);
+        for (place, _, lane) in block.functions() {
+            self.tests.tested[place] = shows;
+            self.tests.levels[place] = moderated.levels(block.arms, lane);
+            for side in Side::BOTH {
+                self.tests.dispersion[side][place].phi = moderated.arms[side].phi[lane];
+            }
+        }
+    }
+
+    /// The lanes of a block that do not earn all of the prior's degrees of freedom, and how much they do.
+    fn restless<'b>(&'b self, block: &'b Block<'_>) -> impl Iterator<Item = (usize, f64)> + 'b {
+        let restless = &self.tests.pooled.restless;
+        let first = block.ids.first().copied().unwrap_or_default();
+        let from = restless.partition_point(|restless| restless.function < first);
+        let mut restless = restless[from..].iter().peekable();
+        block.functions().filter_map(move |(_, id, lane)| {
+            while restless.next_if(|restless| restless.function < id).is_some() {}
+            restless.next_if(|restless| restless.function == id).map(|restless| (lane, restless.calm))
         })
     }
 }
 
-impl Expected {
-    /// Never below counting noise, times its clumping in time.
-    fn conclude(&self, clumping: f64) -> Concluded {
-        let phi = self.moderated.phi.max(self.floor * clumping);
-        let Level { share, counting, between } = self.level;
-        Concluded {
-            level: Level { share, counting: phi * counting, between: phi * between },
-            phi,
-            df: if self.moderated.df > 0.0 { self.moderated.df } else { self.own_df },
-        }
+/// A block of functions of one class.
+struct Block<'b> {
+    geometry: &'b Geometry,
+    ids: &'b [u32],
+    places: &'b [usize],
+    shares: &'b [f64],
+    lanes: &'b Lanes<'b>,
+    arms: &'b Arms<ArmBlock>,
+}
+
+impl<'b> Block<'b> {
+    fn new(
+        (geometry, functions): (&'b Geometry, &'b ClassFunctions),
+        lanes: &'b Lanes<'b>,
+        arms: &'b Arms<ArmBlock>,
+    ) -> Self {
+        let [ids, places, shares] = [(); 3].map(|()| lanes.range.clone());
+        let (ids, places, shares) = (&functions.ids[ids], &functions.places[places], &functions.shares[shares]);
+        Self { geometry, ids, places, shares, lanes, arms }
+    }
+
+    /// Place of results, id and lane of each function.
+    fn functions(&self) -> impl Iterator<Item = (usize, u32, usize)> + use<'b> {
+        let ids_and_places = self.places.iter().copied().zip(self.ids.iter().copied());
+        ids_and_places.zip(self.lanes.each()).map(|((place, id), lane)| (place, id, lane))
+    }
+
+    /// Degrees of freedom of what each arm shows.
+    fn df(&self) -> Arms<f64> {
+        self.geometry.arms.as_ref().map(|arm| arm.df)
     }
 }
 

@@ -71,12 +71,14 @@ proptest! {
         prop_assert!((one - other).abs() <= 1e-9 * one + rounding(&levels), "{one} {other}");
     }
 
-    /// The screen is above the statistic; the statistic is 0 at the ratio that is seen, and grows away from it.
+    /// The statistic lies between its bounds; it is 0 at the ratio that is seen, and grows away from it.
     #[test]
     fn law_screen_bounds_the_statistic(levels in levels(), ln_ratio in -5.0..5.0_f64, more in 0.001..2.0_f64) {
         let (exact, bound) = (levels.deviance(ln_ratio.exp()), levels.deviance_at_most(ln_ratio.exp()));
         let rounding = rounding(&levels);
         prop_assert!(exact <= bound * (1.0 + 1e-9) + rounding, "{exact} {bound}");
+        let least = levels.deviance_at_least(ln_ratio.exp());
+        prop_assert!(least <= exact * (1.0 + 1e-9) + rounding, "{exact} {least}");
         if levels.theta().is_finite() {
             prop_assert!(levels.deviance(levels.theta().exp()) <= rounding + 1e-12);
             let away = if ln_ratio > 0.0 { more } else { -more };
