@@ -20,8 +20,8 @@ use super::arms::CellArms;
 use super::requests::are_known;
 use super::strata::hop_concentration;
 use super::tests::support_of;
-use super::view::untested_in;
 use crate::counts::functions::CellFunctions;
+use crate::counts::functions::which_of_several;
 use crate::counts::plane::Plane;
 
 /// The counts of one cell, by stratum, arm and bucket.
@@ -271,7 +271,13 @@ impl Together {
 
     /// The places of what stands for several functions, which is not tested.
     pub fn untested(&self) -> Untested {
-        untested_in(&self.functions)
+        let mut untested = [None; 2];
+        for (place, (hash, _)) in self.functions.iter().enumerate() {
+            if let Some(which) = which_of_several(*hash) {
+                untested[which] = Some(place);
+            }
+        }
+        untested
     }
 
     /// Whether each bucket of both arms has requests in some stratum.

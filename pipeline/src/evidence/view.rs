@@ -1,12 +1,10 @@
 //! One cell as an evaluation sees it.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::config::Method;
-use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::profile::{CountKind, OVERFLOW, UNSYMBOLISED};
+use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
@@ -20,18 +18,6 @@ use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
 use super::young::{Thresholds, YoungArms};
 use crate::counts::cell::CellCounts;
-
-/// The places of what stands for several functions, and so is never tested.
-pub fn untested_in(functions: &[(u64, Arc<str>)]) -> Untested {
-    let of_several = [UNSYMBOLISED, OVERFLOW].map(|name| stable_hash(name.as_bytes()));
-    let mut untested = [None; 2];
-    for (place, (hash, _)) in functions.iter().enumerate() {
-        if let Some(which) = of_several.iter().position(|other| other == hash) {
-            untested[which] = Some(place);
-        }
-    }
-    untested
-}
 
 /// One cell as an evaluation sees it.
 #[derive(Debug)]

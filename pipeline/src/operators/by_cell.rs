@@ -34,7 +34,7 @@ use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::stacks::{StackCount, stacks};
-use crate::evidence::view::{CellView, OnDemand, untested_in};
+use crate::evidence::view::{CellView, OnDemand};
 use crate::evidence::waiting::{WaitingEvidence, measure, waiting_evidence};
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
@@ -419,7 +419,7 @@ fn view<'a>(
         min_count: float(config.min_count),
         min_effect: config.min_effect,
         q: config.q,
-        untested: untested_in(counts.functions().entries()),
+        untested: counts.functions().untested(),
         method: config.method,
         on_demand: OnDemand::default(),
     }

@@ -6,7 +6,8 @@
 
 use crate::families::{bh_among, selected};
 use crate::normalization::Scales;
-use crate::special::ln_erfc;
+use crate::screen::{Critical, each_reaching};
+use crate::special::z_two_sided;
 use crate::test::Tests;
 
 /// The places, ascending, that BH at level `q` over all tested ones finds changed in their share by more than `min_effect` (a log
@@ -19,11 +20,7 @@ pub fn moved_with_the_rest(tests: &Tests, scales: &Scales, q: f64, min_effect: f
     if ln_scale.abs() < min_effect {
         return Vec::new();
     }
-    let within_reach = |&place: &usize| {
-        let bound = tests.levels[place].deviance_at_most(1.0);
-        tests.tested[place] && ln_erfc(libm::sqrt(0.5 * bound)) <= libm::log(q) * (1.0 - 1e-9)
-    };
-    let places: Vec<usize> = (0..tests.tested.len()).filter(within_reach).collect();
+    let places = within_reach(tests, q, min_effect);
     let ln_p = |&place: &usize| {
         let own = tests.levels[place].tests();
         own.ln_p(1.0).max(own.ln_p_min_effect(1.0, min_effect))
@@ -36,3 +33,29 @@ pub fn moved_with_the_rest(tests: &Tests, scales: &Scales, q: f64, min_effect: f
     };
     rejected.map(|(place, _)| place).filter(with_the_rest).collect()
 }
+
+/// The tested places, ascending, whose share may have moved by more than `min_effect` with p <= `q`.
+///
+/// p is half of that of the band's near end, or more, where a share moved by more than the band, and at least a half elsewhere.
+fn within_reach(tests: &Tests, q: f64, min_effect: f64) -> Vec<usize> {
+    let critical = |p: f64| {
+        let z = z_two_sided(libm::log(p.min(1.0)));
+        Critical::of_z2(z * z * (1.0 - ROUNDING))
+    };
+    let (of_share, of_end) = (critical(q), critical(2.0 * q));
+    let [down, up] = [-min_effect, min_effect].map(libm::exp);
+    let mut places = Vec::new();
+    each_reaching(&tests.levels, &[1.0], &of_share, |place| places.push(place));
+    places.retain(|&place| {
+        let levels = &tests.levels[place];
+        let ratio = levels.arms.head.share / levels.arms.base.share;
+        let is_inside = ratio > down * (1.0 + ROUNDING) && ratio < up * (1.0 - ROUNDING);
+        let end = if ratio > 1.0 { up } else { down };
+        let reaches = levels.deviance_at_most(end) >= of_end.at_most(levels.df);
+        tests.tested[place] && (reaches && !is_inside || q >= 0.5)
+    });
+    places
+}
+
+/// More than what rounding does to a ratio or a critical value.
+const ROUNDING: f64 = 1e-9;

@@ -8,6 +8,8 @@
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 
+use crate::median::ascending;
+
 /// Whether a q-value is within the level `q`; a few units in the last place are allowed, so that p = q m^-1 k exactly is in.
 #[inline]
 #[must_use]
@@ -62,8 +64,8 @@ pub fn bh(ln_p: &[f64]) -> Vec<f64> {
 /// [`bh`] in a family of `members`, at least those of `ln_p`, of whom all others have p = 1.
 #[must_use]
 pub fn bh_among(ln_p: &[f64], members: usize) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..ln_p.len()).filter(|&i| !ln_p[i].is_nan()).collect();
-    order.sort_by(|&i, &j| ln_p[i].total_cmp(&ln_p[j]));
+    let mut order = ascending(ln_p);
+    order.retain(|&i| !ln_p[i].is_nan());
     let m = members as f64;
     let mut q = vec![f64::NAN; ln_p.len()];
     let mut lowest = 1.0_f64;

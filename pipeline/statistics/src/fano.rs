@@ -45,13 +45,13 @@ impl<'c, 'a> ArmHops<'c, 'a> {
             return None;
         }
         let functions = Functions::of(contrast);
-        let mut pairs = vec![0.0; functions.len()];
+        let mut pairs = Vec::with_capacity(functions.len());
         let mut row = [0.0; BLOCK];
         functions.lanes(BLOCK, |block| {
             let row = &mut row[..block.len];
             row.fill(0.0);
             strata.iter().for_each(|arm| block.span.add(&arm.hop_pairs, row));
-            block.put(row, &mut pairs);
+            pairs.extend(block.of(row));
         });
         let rows = strata.iter().flat_map(|arm| &arm.rows);
         let most_concentrated = rows.map(|row| row.hop_concentration).fold(0.0, f64::max);
@@ -76,7 +76,7 @@ impl<'c, 'a> ArmHops<'c, 'a> {
 }
 
 fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, functions: Functions<'_>) -> Vec<f64> {
-    let mut factors = vec![1.0; functions.len()];
+    let mut factors = Vec::with_capacity(functions.len());
     let mut row = [0.0; BLOCK];
     functions.lanes(BLOCK, |block| {
         let (Lanes { span, len, .. }, mut factor) = (block.clone(), [1.0; BLOCK]);
@@ -96,7 +96,7 @@ fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, funct
         for (i, factor) in factor.iter_mut().enumerate() {
             *factor = if free[i] > 0.0 { (1.0 + excess[i] / free[i]).max(1.0) } else { 1.0 };
         }
-        block.put(&factor, &mut factors);
+        factors.extend(block.of(&factor));
     });
     factors
 }

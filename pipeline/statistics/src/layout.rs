@@ -121,7 +121,7 @@ impl ArmLayout<'_> {
 
     /// Counts of these functions, over all strata and buckets.
     pub fn sums(&self, functions: Functions<'_>) -> Vec<f64> {
-        let mut sums = vec![0.0; functions.len()];
+        let mut sums = Vec::with_capacity(functions.len());
         let mut row = [0.0; SUMS_BLOCK];
         functions.lanes(SUMS_BLOCK, |block| {
             let row = &mut row[..block.len];
@@ -129,7 +129,7 @@ impl ArmLayout<'_> {
             for part in self.buckets.iter().flat_map(|bucket| &bucket.parts) {
                 part.add_to(block.span, row);
             }
-            block.put(row, &mut sums);
+            sums.extend(block.of(row));
         });
         sums
     }
@@ -156,9 +156,9 @@ impl<'s> Lanes<'s> {
         gapless.chain(self.among.unwrap_or_default().iter().map(move |&function| index_of(function - first)))
     }
 
-    /// Puts what lanes hold to the functions' places in `all`.
-    pub fn put(&self, row: &[f64], all: &mut [f64]) {
-        all[self.range.clone()].iter_mut().zip(self.each()).for_each(|(out, lane)| *out = row[lane]);
+    /// What the functions' lanes of a row hold.
+    pub fn of<'r>(&self, row: &'r [f64]) -> impl Iterator<Item = f64> + use<'r, 's> {
+        self.each().map(|lane| row[lane])
     }
 }
 

@@ -35,7 +35,7 @@ pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
     let least = least_z2(e_floor);
     let ratios: Vec<f64> = scales.ln_scales().map(libm::exp).collect();
     let mut candidates = Vec::new();
-    each_reaching(&tests.levels, &ratios, &critical(least), |place| candidates.push(place));
+    each_reaching(&tests.levels, &ratios, &Critical::of_z2(least), |place| candidates.push(place));
     let row = |place: usize| {
         let levels = &tests.levels[place];
         let tests = levels.tests().with_scale_variance(scales.variance);
@@ -44,11 +44,6 @@ pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
         LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, tests.variance()), contradicts }
     };
     candidates.into_iter().filter(|&place| tests.tested[place]).map(row).collect()
-}
-
-/// The smallest statistic whose z^2 can be `least_z2`, by degrees of freedom d: z^2 <= d ln(1 + F/d) (Wallace 1959).
-fn critical(least_z2: f64) -> Critical {
-    Critical::new(|df| if df.is_finite() { df * libm::expm1(least_z2 / df) } else { least_z2 })
 }
 
 /// The smallest z^2 with which an e-value can reach `e_floor`: of z^2 - 1 - ln z^2 = 2 ln(`e_floor`), approached from below.
@@ -70,7 +65,7 @@ mod tests {
         /// Law: what does not reach the critical value has a smaller z^2.
         #[test]
         fn no_smaller_statistic_has_that_z(least in 0.5..60.0_f64, df in 1.0..300.0_f64, part in 0.0..1.0_f64) {
-            let f = part * critical(least).at_most(df);
+            let f = part * Critical::of_z2(least).at_most(df);
             let z = z_two_sided(F1Tail::new(df).ln_tail(f));
             prop_assert!(z * z <= least * (1.0 + 1e-8) + 1e-12, "{} {least}", z * z);
         }

@@ -12,7 +12,7 @@ use crate::arms::{Arms, Side};
 use crate::deviance::{Level, Levels, mean_share, welch};
 use crate::families::bh;
 use crate::priors::{Dispersion, GroupPrior, Prior};
-use crate::tails::ln_f_tail;
+use crate::tails::FTail;
 use crate::variance::{ArmBlock, BLOCK, Row};
 
 /// A function is looked at for restlessness from this many times the expected dispersion on.
@@ -29,16 +29,31 @@ pub(crate) struct Seen<'p> {
 
 impl Seen<'_> {
     /// ln of the probability of dispersions as large in both arms under the priors, by Fisher's product; 0 of a quiet function.
-    pub fn ln_p_of_restlessness(&self) -> f64 {
+    pub fn ln_p_of_restlessness(&self, tails: &mut Tails) -> f64 {
         let Some(prior) = self.prior else { return 0.0 };
-        let tail = |side: Side| match self.arms[side] {
+        let mut tail = |side: Side| match self.arms[side] {
             Some(seen) if seen.df > 0.0 && seen.ratio > RESTLESS * prior.arms[side].dispersion => {
-                ln_f_tail(seen.ratio / prior.arms[side].dispersion, seen.df, prior.arms[side].df)
+                tails.of(seen.df, prior.arms[side].df).ln_tail(seen.ratio / prior.arms[side].dispersion)
             }
             _ => 0.0,
         };
         let product = tail(Side::Head) + tail(Side::Base);
-        product + libm::log1p(-product)
+        if product < 0.0 { product + libm::log1p(-product) } else { product }
+    }
+}
+
+/// Tails of F that were used: a cell has as many as arms, classes and groups.
+#[derive(Default)]
+pub(crate) struct Tails(Vec<FTail>);
+
+impl Tails {
+    fn of(&mut self, d1: f64, d2: f64) -> FTail {
+        let known = self.0.iter().find(|tail| tail.is_of(d1, d2)).copied();
+        known.unwrap_or_else(|| {
+            let tail = FTail::new(d1, d2);
+            self.0.push(tail);
+            tail
+        })
     }
 }
 
@@ -217,6 +232,7 @@ pub(crate) fn calm(ln_p: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tails::ln_f_tail;
 
     /// Law: Fisher's product of two tails is x (1 - ln x).
     #[test]
@@ -225,9 +241,9 @@ mod tests {
         let group = GroupPrior { least_share: 0.0, arms: Arms { head: prior, base: prior } };
         let seen = |ratio| Some(Dispersion { ratio, df: 4.0 });
         let quiet = Seen { arms: Arms { head: seen(1.9), base: None }, prior: Some(&group) };
-        assert!(quiet.ln_p_of_restlessness().abs() < 1e-300);
+        assert!(quiet.ln_p_of_restlessness(&mut Tails::default()).abs() < 1e-300);
         let restless = Seen { arms: Arms { head: seen(5.0), base: seen(3.0) }, prior: Some(&group) };
         let x = (ln_f_tail(5.0, 4.0, 10.0) + ln_f_tail(3.0, 4.0, 10.0)).exp();
-        assert!((restless.ln_p_of_restlessness().exp() - x * (1.0 - x.ln())).abs() < 1e-14);
+        assert!((restless.ln_p_of_restlessness(&mut Tails::default()).exp() - x * (1.0 - x.ln())).abs() < 1e-14);
     }
 }

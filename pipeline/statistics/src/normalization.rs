@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::median::ascending;
 use crate::test::Tests;
 use crate::thresholds::{FEW_FUNCTIONS, FEWEST_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
 
@@ -218,7 +219,10 @@ impl Changes {
         for start in self.starts() {
             let ln_scale = self.climb(start);
             if modes.iter().all(|mode| (mode.ln_scale - ln_scale).abs() > SAME) {
-                modes.push(Mode { ln_scale, mass: self.sums(ln_scale).mass });
+                modes.push(Mode {
+                    ln_scale,
+                    mass: pulp::Arch::new().dispatch(MassPass { changes: self, centre: ln_scale }),
+                });
             }
         }
         modes.sort_by(|one, other| other.mass.total_cmp(&one.mass));
@@ -227,8 +231,7 @@ impl Changes {
 
     /// The weighted quantiles .05, .10 ... .95, ascending, each once.
     fn starts(&self) -> Vec<f64> {
-        let mut order: Vec<usize> = (0..self.theta.len()).collect();
-        order.sort_by(|&i, &j| self.theta[i].total_cmp(&self.theta[j]));
+        let order = ascending(&self.theta);
         let (mut below, mut starts, mut step) = (0.0, Vec::new(), 0.0);
         for &i in &order {
             below += self.say[i];
@@ -247,11 +250,11 @@ impl Changes {
     fn climb(&self, start: f64) -> f64 {
         let mut at = start;
         for _ in 0..100 {
-            let sums = self.sums(at);
-            if sums.weights <= 0.0 {
+            let [weights, weighted] = pulp::Arch::new().dispatch(WeightPass { changes: self, centre: at });
+            if weights <= 0.0 {
                 return at;
             }
-            let next = sums.weighted / sums.weights;
+            let next = weighted / weights;
             let moved = (next - at).abs();
             at = next;
             if moved < 1e-10 {
@@ -293,50 +296,67 @@ impl Changes {
         }
         self
     }
-
-    fn sums(&self, centre: f64) -> BiweightSums {
-        pulp::Arch::new().dispatch(BiweightPass { changes: self, centre })
-    }
 }
 
-/// Sums around a centre.
-struct BiweightSums {
-    /// Of weights.
-    weights: f64,
-    /// Of weights times theta.
-    weighted: f64,
-    /// Of the say within the mode, 1 - rho.
-    mass: f64,
+/// The part of a function at this distance from the centre, over its cutoff, that is inside: 1 - u^2, at least 0.
+#[inline(always)]
+fn inside(u: f64) -> f64 {
+    (1.0 - u * u).max(0.0)
 }
 
-/// One pass over the functions, in interleaved lanes: a fixed order that vectorises.
-struct BiweightPass<'a> {
+/// The sums of weights and of weights times theta around a centre: one pass over the functions, in interleaved lanes, a fixed order
+/// that vectorises.
+struct WeightPass<'a> {
     changes: &'a Changes,
     centre: f64,
 }
 
-impl pulp::NullaryFnOnce for BiweightPass<'_> {
-    type Output = BiweightSums;
+impl pulp::NullaryFnOnce for WeightPass<'_> {
+    type Output = [f64; 2];
 
     #[inline(always)]
-    fn call(self) -> BiweightSums {
-        let Changes { theta, cutoffs, say, precisions } = self.changes;
-        let (mut weights, mut weighted, mut mass) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for start in (0..theta.len()).step_by(LANES) {
-            let end = theta.len().min(start + LANES);
-            let columns = theta[start..end].iter().zip(&cutoffs[start..end]);
-            let parts = say[start..end].iter().zip(&precisions[start..end]);
-            for (lane, ((&theta, &cutoff), (&say, &precision))) in columns.zip(parts).enumerate() {
-                let u = (theta - self.centre) * cutoff;
-                let inside = (1.0 - u * u).max(0.0);
-                let square = inside * inside;
-                let weight = square * precision;
+    fn call(self) -> [f64; 2] {
+        let Changes { theta, cutoffs, precisions, .. } = self.changes;
+        let (mut weights, mut weighted) = ([0.0; LANES], [0.0; LANES]);
+        let (theta, theta_left) = theta.as_chunks::<LANES>();
+        let (cutoffs, cutoffs_left) = cutoffs.as_chunks::<LANES>();
+        let (precisions, precisions_left) = precisions.as_chunks::<LANES>();
+        for ((theta, cutoffs), precisions) in theta.iter().zip(cutoffs).zip(precisions) {
+            for lane in 0..LANES {
+                let inside = inside((theta[lane] - self.centre) * cutoffs[lane]);
+                let weight = inside * inside * precisions[lane];
                 weights[lane] += weight;
-                weighted[lane] += weight * theta;
-                mass[lane] += say * square * inside;
+                weighted[lane] += weight * theta[lane];
             }
         }
-        let sum = |lanes: [f64; LANES]| lanes.iter().sum();
-        BiweightSums { weights: sum(weights), weighted: sum(weighted), mass: sum(mass) }
+        let left = theta_left.iter().zip(cutoffs_left).zip(precisions_left);
+        for (lane, ((&theta, &cutoff), &precision)) in left.enumerate() {
+            let inside = inside((theta - self.centre) * cutoff);
+            let weight = inside * inside * precision;
+            weights[lane] += weight;
+            weighted[lane] += weight * theta;
+        }
+        [weights.iter().sum(), weighted.iter().sum()]
+    }
+}
+
+/// The say within a mode, 1 - rho, in the same order.
+struct MassPass<'a> {
+    changes: &'a Changes,
+    centre: f64,
+}
+
+impl pulp::NullaryFnOnce for MassPass<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let Changes { theta, cutoffs, say, .. } = self.changes;
+        let mut mass = [0.0; LANES];
+        for (place, ((&theta, &cutoff), &say)) in theta.iter().zip(cutoffs).zip(say).enumerate() {
+            let inside = inside((theta - self.centre) * cutoff);
+            mass[place % LANES] += say * (inside * inside) * inside;
+        }
+        mass.iter().sum()
     }
 }

@@ -47,7 +47,7 @@ impl<'c> LeaveOneOut<'c> {
         if !tests.tested[place] || !Side::BOTH.iter().any(few) {
             return None;
         }
-        let sums = Arms::of(|side| self.sums(side, tests.class[place], self.contrast.id(place)));
+        let sums = Arms::of(|side| self.sums(side, usize::from(tests.class[place]), self.contrast.id(place)));
         let theta = tests.levels[place].theta() - ln_scale;
         let mut made: Option<(f64, OnePod)> = None;
         for side in Side::BOTH.into_iter().filter(few) {

@@ -8,12 +8,10 @@
 //! other does not. So the spread of dispersions is that of both arms together, weighted by precision, unless an arm shows more than
 //! its own standard error above it. What the prior is worth is capped at 20 degrees of freedom.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{Arms, Side};
-use crate::median::median;
+use crate::median::{ascending, median};
 use crate::number::length;
 use crate::special::{digamma, pentagamma, trigamma, trigamma_inverse};
 use crate::thresholds::FEW_FUNCTIONS;
@@ -69,12 +67,18 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// By descending share, then by the ratios of base and head, so that equal shares have one order wherever they
-    /// come from.
-    pub(crate) fn in_order(&self, other: &Self) -> Ordering {
-        let ratio = |arm: Option<Dispersion>| arm.map_or(f64::NEG_INFINITY, |dispersion| dispersion.ratio);
-        let by_ratio = |side| ratio(self.arms[side]).total_cmp(&ratio(other.arms[side]));
-        other.share.total_cmp(&self.share).then_with(|| by_ratio(Side::Base)).then_with(|| by_ratio(Side::Head))
+    fn ratio(&self, side: Side) -> f64 {
+        self.arms[side].map_or(f64::NEG_INFINITY, |dispersion| dispersion.ratio)
+    }
+}
+
+/// Orders by descending share, then by the ratios of base and head, so that equal shares have one order wherever they come from.
+pub(crate) fn in_order(witnesses: &mut Vec<Witness>) {
+    let descending: Vec<f64> = witnesses.iter().map(|witness| -witness.share).collect();
+    *witnesses = ascending(&descending).into_iter().map(|place| witnesses[place]).collect();
+    let by_ratio = |side, one: &Witness, other: &Witness| one.ratio(side).total_cmp(&other.ratio(side));
+    for equal in witnesses.chunk_by_mut(|one, other| one.share.total_cmp(&other.share).is_eq()) {
+        equal.sort_by(|one, other| by_ratio(Side::Base, one, other).then_with(|| by_ratio(Side::Head, one, other)));
     }
 }
 

@@ -28,6 +28,11 @@ impl Critical {
         }))
     }
 
+    /// Of the statistic F whose z^2 can be `z2`: with d degrees of freedom z^2 <= d ln(1 + F/d) (Wallace 1959).
+    pub fn of_z2(z2: f64) -> Self {
+        Self::new(|df| if df.is_finite() { df * libm::expm1(z2 / df) } else { z2 })
+    }
+
     /// At most the critical value of so many.
     pub fn at_most(&self, df: f64) -> f64 {
         self.0[whole_df(df) + 1]

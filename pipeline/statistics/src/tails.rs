@@ -160,22 +160,49 @@ fn central_series(a: f64, y: f64) -> f64 {
 /// side below the mean. Checked against the reference program through `test.json`, for d1 = 1 against [`F1Tail`] to 1e-10.
 #[must_use]
 pub fn ln_f_tail(f: f64, d1: f64, d2: f64) -> f64 {
-    if f.is_nan() || d1.is_nan() || d2.is_nan() || d1 <= 0.0 || d2 <= 0.0 {
-        return f64::NAN;
+    FTail::new(d1, d2).ln_tail(f)
+}
+
+/// The tail of F(d1, d2) with its constants: see [`ln_f_tail`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FTail {
+    d1: f64,
+    d2: f64,
+    /// -ln B(d2/2, d1/2).
+    ln_inverse_beta: f64,
+}
+
+impl FTail {
+    pub fn new(d1: f64, d2: f64) -> Self {
+        let (a, b) = (0.5 * d2, 0.5 * d1);
+        let known = d1 > 0.0 && d2 > 0.0;
+        let ln_inverse_beta = if known { libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) } else { f64::NAN };
+        Self { d1, d2, ln_inverse_beta }
     }
-    if f <= 0.0 {
-        return 0.0;
+
+    /// Whether these are its degrees of freedom.
+    pub fn is_of(&self, d1: f64, d2: f64) -> bool {
+        self.d1.to_bits() == d1.to_bits() && self.d2.to_bits() == d2.to_bits()
     }
-    let (a, b) = (0.5 * d2, 0.5 * d1);
-    let ratio = d1 * f / d2;
-    let ln_x = -libm::log1p(ratio);
-    let ln_inverse_beta = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
-    let ln_kernel = a * ln_x + b * (libm::log(ratio) + ln_x) + ln_inverse_beta;
-    let x = 1.0 / (1.0 + ratio);
-    if x <= (a + 1.0) / (a + b + 2.0) {
-        ln_kernel - libm::log(a) + libm::log(beta_fraction(a, b, x))
-    } else {
-        libm::log1p(-libm::exp(ln_kernel) / b * beta_fraction(b, a, ratio * x))
+
+    pub fn ln_tail(&self, f: f64) -> f64 {
+        let Self { d1, d2, ln_inverse_beta } = *self;
+        if f.is_nan() || ln_inverse_beta.is_nan() {
+            return f64::NAN;
+        }
+        if f <= 0.0 {
+            return 0.0;
+        }
+        let (a, b) = (0.5 * d2, 0.5 * d1);
+        let ratio = d1 * f / d2;
+        let ln_x = -libm::log1p(ratio);
+        let ln_kernel = a * ln_x + b * (libm::log(ratio) + ln_x) + ln_inverse_beta;
+        let x = 1.0 / (1.0 + ratio);
+        if x <= (a + 1.0) / (a + b + 2.0) {
+            ln_kernel - libm::log(a) + libm::log(beta_fraction(a, b, x))
+        } else {
+            libm::log1p(-libm::exp(ln_kernel) / b * beta_fraction(b, a, ratio * x))
+        }
     }
 }
 

@@ -14,7 +14,7 @@ mod measuring;
 use crate::arms::Arms;
 use crate::contrast::Contrast;
 use crate::deviance::{Level, Levels};
-use crate::layout::Layout;
+use crate::layout::{Functions, Layout};
 use crate::pooled::Pooled;
 use crate::strata::Model;
 use crate::test::measuring::Measuring;
@@ -94,7 +94,7 @@ pub struct Tests {
     /// Number of `tested` functions.
     pub tests: usize,
     /// Class of weights, 0 to 6: from counting samples to counting pods.
-    pub class: Vec<usize>,
+    pub class: Vec<u8>,
     /// What each arm shows; NaN where not tested.
     pub dispersion: Arms<Vec<ArmDispersion>>,
     /// What tests need; NaN where not tested.
@@ -118,13 +118,15 @@ impl Tests {
     #[must_use]
     pub fn measure(contrast: &Contrast<'_>, measure: &Measure<'_>) -> Self {
         let layout = Layout::new(contrast, measure.model);
-        let tests = Self::nothing(contrast, measure.model, &layout);
+        let functions = Functions::of(contrast);
+        let summed = || layout.arms.as_ref().map(|arm| arm.sums(functions));
+        let counts = measure.counts.filter(|_| layout.strata > 0).cloned().unwrap_or_else(summed);
+        let tests = Self::nothing(contrast, measure.model, &layout, counts);
         if layout.strata == 0 { tests } else { Measuring::new(contrast, measure, &layout, tests).run() }
     }
 
-    fn nothing(contrast: &Contrast<'_>, model: Model, layout: &Layout<'_>) -> Self {
+    fn nothing(contrast: &Contrast<'_>, model: Model, layout: &Layout<'_>, counts: Arms<Vec<f64>>) -> Self {
         let functions = contrast.measured();
-        let zero = || vec![0.0; functions];
         Self {
             model,
             strata: layout.strata,
@@ -134,7 +136,7 @@ impl Tests {
                 pods: arm.pods,
                 buckets: arm.buckets.len(),
             }),
-            counts: Arms { head: zero(), base: zero() },
+            counts,
             tested: vec![false; functions],
             tests: 0,
             class: vec![0; functions],

@@ -6,12 +6,12 @@ use crate::arms::{Arms, Side};
 use crate::contrast::Contrast;
 use crate::fano::ArmHops;
 use crate::geometry::{CLASSES, Geometry, class_of};
-use crate::layout::{Functions, Lanes, Layout};
+use crate::layout::{Lanes, Layout};
 use crate::median::median;
-use crate::moderation::{Moderated, ModeratedArm, Seen, UnmoderatedBlock, calm};
+use crate::moderation::{Moderated, ModeratedArm, Seen, Tails, UnmoderatedBlock, calm};
 use crate::number::index_of;
 use crate::pooled::Restless;
-use crate::priors::{Dispersion, Witness, group_of, priors};
+use crate::priors::{Dispersion, Witness, group_of, in_order, priors};
 use crate::spread::spread_of;
 use crate::strata::Model;
 use crate::test::{ArmDispersion, Hops, Measure, Tests};
@@ -74,8 +74,6 @@ impl<'m> Measuring<'m> {
     /// Counts, and who may be tested as far as they say.
     fn count(&mut self) {
         let (tests, contrast) = (&mut self.tests, self.contrast);
-        let summed = || self.layout.arms.as_ref().map(|arm| arm.sums(Functions::of(contrast)));
-        tests.counts = self.measure.counts.cloned().unwrap_or_else(summed);
         let whole = tests.exposure();
         for place in 0..tests.tested.len() {
             let count = tests.count(place);
@@ -112,7 +110,7 @@ impl<'m> Measuring<'m> {
         for place in (0..self.tests.tested.len()).filter(|&place| self.tests.tested[place]) {
             let share = self.tests.share_of_cost(place);
             let class = class_of(tau2 * share * per_pod);
-            self.tests.class[place] = class;
+            self.tests.class[place] = u8::try_from(class).unwrap_or(u8::MAX);
             classes[class].push(self.contrast.id(place), place, share);
         }
         let occupied = classes.into_iter().filter(|functions| !functions.ids.is_empty());
@@ -133,9 +131,11 @@ impl<'m> Measuring<'m> {
     fn pool(&mut self) {
         let admitted: Vec<usize> = self.tests.family().collect();
         let mut witnesses: Vec<Witness> = admitted.iter().filter_map(|&place| self.witness(place)).collect();
-        witnesses.sort_by(Witness::in_order);
+        in_order(&mut witnesses);
         self.tests.pooled.priors = priors(&witnesses);
-        let restlessness: Vec<f64> = admitted.iter().map(|&place| self.seen(place).ln_p_of_restlessness()).collect();
+        let mut tails = Tails::default();
+        let restlessness: Vec<f64> =
+            admitted.iter().map(|&place| self.seen(place).ln_p_of_restlessness(&mut tails)).collect();
         let restless = calm(&restlessness).into_iter().zip(&admitted).filter(|(calm, _)| *calm < 1.0);
         let mut restless: Vec<Restless> =
             restless.map(|(calm, &place)| Restless { function: self.contrast.id(place), calm }).collect();
@@ -194,7 +194,7 @@ impl<'m> Measuring<'m> {
         let places: Vec<usize> = ids.into_iter().filter_map(|id| self.contrast.place(index_of(id))).collect();
         for (geometry, ClassFunctions { class, .. }) in classes {
             let mut functions = ClassFunctions { class: *class, ..ClassFunctions::default() };
-            let own = places.iter().filter(|&&place| self.tests.class[place] == *class);
+            let own = places.iter().filter(|&&place| usize::from(self.tests.class[place]) == *class);
             own.for_each(|&place| functions.push(self.contrast.id(place), place, self.tests.share_of_cost(place)));
             pass.run(geometry, &functions, |lanes, arms| {
                 let block = Block::new((geometry, &functions), lanes, arms);

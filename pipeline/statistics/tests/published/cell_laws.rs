@@ -93,7 +93,7 @@ proptest! {
         let per_pod = tests.exposure() / (tests.size.head.pods + tests.size.base.pods);
         let mut compared = 0;
         for f in (0..FUNCTIONS).filter(|&f| tests.tested[f]) {
-            let expected = shown(&plain, f, KAPPA[tests.class[f]] / per_pod, tests.pooled.spread);
+            let expected = shown(&plain, f, KAPPA[usize::from(tests.class[f])] / per_pod, tests.pooled.spread);
             for side in Side::BOTH {
                 let (level, found, expected) = (tests.levels[f].arms[side], tests.dispersion[side][f], &expected[side]);
                 if expected.df <= 0.0 {
