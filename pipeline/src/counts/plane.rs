@@ -266,8 +266,7 @@ mod tests {
         (0..3000).for_each(|function| plane.add(function, 255));
         let mut out = vec![0; SUMMED];
         sums(&vec![&plane; 2 * ADDED + 1], 2500, &mut out);
-        let held = (3000usize.next_multiple_of(STEP) - 2500).min(SUMMED);
-        assert!(out[..500].iter().all(|&sum| sum == 255 * 515) && held >= 500);
+        assert!(out[..500].iter().all(|&sum| sum == 255 * 515));
         assert!(out[500..].iter().all(|&sum| sum == 0));
     }
 

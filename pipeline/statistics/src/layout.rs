@@ -224,3 +224,32 @@ fn first_lanes(functions: &[u32], start: usize, size: usize) -> Option<Lanes<'_>
     let lanes = if among.is_some() { spanned } else { len };
     Some(Lanes { range: start..start + len, span, len: lanes, among })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Law: blocks hold all listed functions in their order, each in a lane that reads its own count, with gaps or without.
+        #[test]
+        fn lanes_hold_their_functions(steps in proptest::collection::vec(1u32..12, 0..300), few in 1u32..12, size in 1usize..40) {
+            let list = |step: &dyn Fn(u32) -> u32| {
+                steps.iter().scan(0, |at, &by| Some(std::mem::replace(at, *at + step(by)))).collect::<Vec<u32>>()
+            };
+            let ids: Vec<u64> = (0..4000).collect();
+            for functions in [list(&|by| by), list(&|by| by.div_ceil(few))] {
+                let (mut read, mut next, mut row) = (Vec::new(), 0, [0.0; 40]);
+                Functions::Listed(&functions).lanes(size, |block| {
+                    assert!(block.range.start == next && block.len <= size && !block.range.is_empty());
+                    next = block.range.end;
+                    row.fill(0.0);
+                    block.span.add(&[&ids], &mut row[..block.len]);
+                    read.extend(block.of(&row));
+                });
+                prop_assert_eq!(read, functions.iter().map(|&function| f64::from(function)).collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -179,3 +179,28 @@ impl Excess {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Law: by share descending, then by ratios; what is equal in all stays in its order.
+        #[test]
+        fn witnesses_in_order(few in proptest::collection::vec((0u8..4, 0u8..3, 0u8..3), 0..60)) {
+            let seen = |ratio: u8, place: usize| (ratio > 0).then(|| Dispersion { ratio: f64::from(ratio), df: length(place) });
+            let witness = |(place, &(share, head, base)): (usize, &(u8, u8, u8))| Witness {
+                share: f64::from(share),
+                arms: Arms { head: seen(head, place), base: seen(base, place) },
+            };
+            let mut witnesses: Vec<Witness> = few.iter().enumerate().map(witness).collect();
+            let mut expected = witnesses.clone();
+            let key = |one: &Witness| [-one.share, one.ratio(Side::Base), one.ratio(Side::Head)];
+            expected.sort_by(|one, other| key(one).partial_cmp(&key(other)).expect("no NaN"));
+            in_order(&mut witnesses);
+            prop_assert_eq!(format!("{witnesses:?}"), format!("{expected:?}"));
+        }
+    }
+}
