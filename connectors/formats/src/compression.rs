@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -24,10 +25,10 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// ```
 pub fn decompress(bytes: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, Rejection> {
     if bytes.starts_with(&GZIP) {
-        read_all("gzip", MultiGzDecoder::new(bytes), max_bytes).map(Cow::Owned)
+        read_all("gzip", MultiGzDecoder::new(bytes), inflated(bytes), max_bytes).map(Cow::Owned)
     } else if bytes.starts_with(&ZSTD) {
         let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|error| broken("zstd", &error))?;
-        read_all("zstd", decoder, max_bytes).map(Cow::Owned)
+        read_all("zstd", decoder, 0, max_bytes).map(Cow::Owned)
     } else if bytes.len() > max_bytes {
         Err(too_large(max_bytes))
     } else {
@@ -60,8 +61,16 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     written.unwrap_or_default()
 }
 
-fn read_all(kind: &str, stream: impl Read, max_bytes: usize) -> Result<Vec<u8>, Rejection> {
-    let mut whole = Vec::new();
+/// How many bytes there will probably be: what the end of a gzip stream says of its last member. Deflate makes no byte of more than
+/// 1,032, so a claim of more is none.
+fn inflated(bytes: &[u8]) -> usize {
+    let claimed = bytes.last_chunk().map_or(0, |length| index_of(u32::from_le_bytes(*length)));
+    if claimed <= bytes.len().saturating_mul(1_032) { claimed } else { 0 }
+}
+
+/// Reads a stream to its end; `expected` is about how long it is, 0 if nobody knows.
+fn read_all(kind: &str, stream: impl Read, expected: usize, max_bytes: usize) -> Result<Vec<u8>, Rejection> {
+    let mut whole = Vec::with_capacity(expected.min(max_bytes));
     let one_more = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
     stream.take(one_more).read_to_end(&mut whole).map_err(|error| broken(kind, &error))?;
     if whole.len() > max_bytes { Err(too_large(max_bytes)) } else { Ok(whole) }
@@ -102,6 +111,20 @@ mod tests {
             let packed = [pack(TEXT), pack(b""), pack(TEXT)].concat();
             assert_eq!(decompress(&packed, 1000).unwrap(), [TEXT, TEXT].concat());
         }
+    }
+
+    #[test]
+    fn what_a_stream_claims_reserves_no_more_than_it_can_hold() {
+        let packed = gzip(TEXT);
+        assert_eq!(inflated(&packed), TEXT.len());
+        let whole = decompress(&packed, 1000).unwrap().into_owned();
+        assert_eq!(whole.capacity(), TEXT.len());
+        let mut liar = packed;
+        if let Some(length) = liar.last_chunk_mut() {
+            *length = u32::MAX.to_le_bytes();
+        }
+        assert_eq!(inflated(&liar), 0);
+        assert_eq!(decompress(&liar, usize::MAX).unwrap_err().reason, Reason::Malformed);
     }
 
     #[test]
