@@ -17,6 +17,7 @@ pub mod functions;
 pub mod held;
 pub mod ids;
 pub mod load;
+pub mod merged;
 mod numbered;
 pub(crate) mod paths;
 pub(crate) mod plane;

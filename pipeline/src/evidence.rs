@@ -25,6 +25,7 @@ pub(crate) mod kind;
 pub mod load;
 pub mod look;
 mod others;
+pub mod plain;
 pub(crate) mod pod_by_pod;
 pub mod pods;
 pub mod report;

@@ -21,6 +21,7 @@ pub(crate) mod live_family;
 pub(crate) mod method;
 pub(crate) mod naive;
 pub(crate) mod outlook;
+pub(crate) mod plain;
 pub(crate) mod pods;
 pub mod requests;
 pub mod rings;

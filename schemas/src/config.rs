@@ -74,10 +74,16 @@ impl Method {
         }
     }
 
-    /// Whether its false-positive rate was measured and is bounded; if not, it raises no flag and sends no alert.
+    /// Whether its false-positive rate was measured and is bounded; if not, it sends no alert.
     #[must_use]
     pub fn is_calibrated(self) -> bool {
         self == Self::Honest
+    }
+
+    /// Whether it decides rows of the window at every look, and not only at reports, without pods and strata.
+    #[must_use]
+    pub fn decides_windows_at_looks(self) -> bool {
+        self == Self::Article
     }
 
     /// Whether each head pod is tested by itself and the tests are merged.

@@ -257,7 +257,7 @@ pub struct ArmFigures {
 /// One change of one flag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlagRow {
-    /// The row at that moment, scope `epoch`.
+    /// The row at that moment, scope `epoch`; of method `article`, scope `window`.
     pub row: CellRow,
     /// Stable identity of the flag: a hash of its key and the hop at which it was raised, in hexadecimal.
     pub flag_id: String,
@@ -269,7 +269,8 @@ pub struct FlagRow {
     pub sequence: Hop,
     /// Severity: who should look at it, and how soon.
     pub severity: Severity,
-    /// For `cleared`: `comparison_closed`, `equivalent`, `explained`, `faded`, `reversed` or `warm_up`.
+    /// For `cleared`: `comparison_closed`, `equivalent`, `explained`, `faded`, `not_significant`, `reversed` or
+    /// `warm_up`.
     pub cleared_because: Option<String>,
     /// Rows that changed only because this one did.
     pub explains: Vec<String>,

@@ -17,6 +17,7 @@ use super::bucket::{Addition, BucketState, StratumKey, known};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
 use super::load::LoadCounts;
+use super::merged::MergedCounts;
 use super::paths::CallTrees;
 
 /// Counts by build and bucket; only occupied buckets exist.
@@ -132,6 +133,8 @@ pub struct CellCounts {
     calls: CallTrees,
     archive: Archive,
     load: LoadCounts,
+    /// The window by build alone, if the method reads it.
+    merged: Option<MergedCounts>,
 }
 
 impl CellCounts {
@@ -144,7 +147,18 @@ impl CellCounts {
             calls: CallTrees::default(),
             archive: Archive::new(keeping),
             load: LoadCounts::new(clock),
+            merged: None,
         }
+    }
+
+    /// The cell without counts, which also sums its window by build alone.
+    pub fn merging(self) -> Self {
+        Self { merged: Some(MergedCounts::default()), ..self }
+    }
+
+    /// The window by build alone, if the cell sums it.
+    pub fn merged(&self) -> Option<&MergedCounts> {
+        self.merged.as_ref()
     }
 
     /// What was served and sampled minute by minute.
@@ -193,6 +207,9 @@ impl CellCounts {
         let late: Vec<Addition> =
             additions.iter().map(|(_, addition)| addition).filter(|one| self.load.is_late(one)).cloned().collect();
         for (key, addition) in additions {
+            if let Some(merged) = &mut self.merged {
+                merged.add(&addition, &self.functions);
+            }
             self.ring.entry(addition.own).or_default().push((key, addition));
         }
         self.load.add_late(&late, &self.ring, &self.functions);
@@ -209,6 +226,9 @@ impl CellCounts {
         let kept = |block: Hop| epoch.is_some_and(|epoch| epoch <= block);
         while let Some(hop) = self.ring.first_entry().filter(|hop| *hop.key() < first) {
             for (key, addition) in hop.remove() {
+                if let Some(merged) = &mut self.merged {
+                    merged.subtract(&addition, &self.functions);
+                }
                 if let Some(stratum) = self.strata.get_mut(&key) {
                     stratum.expire(&addition, &self.functions, kept(key.block));
                 }

@@ -31,6 +31,7 @@ use crate::evidence::heap::{HeapEvidence, heap_evidence};
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
 use crate::evidence::look::{KindLook, LookMemory, look};
+use crate::evidence::plain::{PlainLook, plain_look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::stacks::{StackCount, stacks};
@@ -51,6 +52,8 @@ pub struct CellEvaluation {
     pub cell: CellKey,
     /// Each kind of count, if this hop is a look.
     pub looks: Vec<KindLook>,
+    /// Each kind of count of the window, if this hop is a look and the method decides windows there.
+    pub plain: Vec<PlainLook>,
     /// Which function calls which among those whose rows are watched, at a look; `None` without stacks.
     pub callers: Option<CallerCounts>,
     /// Samples by stack, if this hop is a report and a row is watched.
@@ -228,7 +231,11 @@ impl Cells {
             let plan = plans.iter().find(|plan| plan.service == cell.service);
             let keeping = Keeping::of(&self.config);
             let clock = self.config.clock();
-            let new = || CellState { counts: CellCounts::new(clock, keeping), memories: BTreeMap::new() };
+            let merges = self.config.method.decides_windows_at_looks();
+            let new = || {
+                let counts = CellCounts::new(clock, keeping);
+                CellState { counts: if merges { counts.merging() } else { counts }, memories: BTreeMap::new() }
+            };
             let counts = &mut self.cells.entry(cell).or_insert_with(new).counts;
             counts.add(additions, blocks, &self.table);
             // Removes from the same columns to which it has just added, while they are in cache.
@@ -300,7 +307,8 @@ impl Cells {
                 evaluation.waiting = waiting.remove(&(cell.clone(), open.id.clone())).unwrap_or_default();
                 let beside =
                     evaluation.scaling.is_empty() && evaluation.heap.is_empty() && evaluation.waiting.is_empty();
-                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty() && beside) {
+                let found = !(evaluation.looks.is_empty() && evaluation.plain.is_empty());
+                if found || !(evaluation.reports.is_empty() && beside) {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
             }
@@ -440,11 +448,15 @@ fn evaluate(
     memory.families.resize_with(kinds.len(), Family::default);
     let number = at.hop.0 / config.clock().hops_in(config.evaluate_every).max(1);
     let time = LookTime { epoch: open.epoch, block: at.block, number, reports: plan.report };
-    let looks = if plan.look { look(&view, time, kinds, memory) } else { Vec::new() };
+    let merged = state.counts.merged().filter(|_| plan.look);
+    let plain = merged.map(|merged| plain_look(&view, merged, kinds)).unwrap_or_default();
+    // What a plain look takes from the epoch is only what its reports show.
+    let looks_at_epoch = plan.look && (merged.is_none() || plan.report);
+    let looks = if looks_at_epoch { look(&view, time, kinds, memory) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
     let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
     let watched = || memory.watched().collect();
-    let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
+    let callers = looks_at_epoch.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
     let is_watched = memory.watched().next().is_some();
     let calibrated = plan.report && config.method.is_calibrated();
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
@@ -455,6 +467,7 @@ fn evaluate(
         key,
         cell,
         looks,
+        plain,
         callers,
         stacks,
         reports,
@@ -477,7 +490,20 @@ fn evaluate_history(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
     let (key, cell) = (view.key, view.cell);
-    let (callers, stacks, reports) = (None, Vec::new(), vec![report]);
+    let (plain, callers, stacks, reports) = (Vec::new(), None, Vec::new(), vec![report]);
     let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Some(CellEvaluation { key, cell, comparison, looks, callers, stacks, reports, scaling, curves, heap, waiting })
+    Some(CellEvaluation {
+        key,
+        cell,
+        comparison,
+        looks,
+        plain,
+        callers,
+        stacks,
+        reports,
+        scaling,
+        curves,
+        heap,
+        waiting,
+    })
 }

@@ -34,6 +34,7 @@ use crate::rules::heap::findings::HeapFindings;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
+use crate::rules::plain::PlainRule;
 use crate::rules::scaling;
 use crate::rules::scaling::findings::ScalingFindings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
@@ -109,6 +110,7 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
         let mut comparisons = Comparisons {
             config: config.clone(),
             states: BTreeMap::new(),
+            plain: BTreeMap::new(),
             scaling: BTreeMap::new(),
             heap: BTreeMap::new(),
             blocks: BTreeMap::new(),
@@ -147,6 +149,11 @@ impl Outcome {
         self.decisions.extend(finding.map(|row| Decision::Heap(Box::new(row))));
     }
 
+    /// Adds flags that affect nothing else: nobody is told of them.
+    fn note(&mut self, flags: Vec<FlagRow>) {
+        self.rows.extend(flags.into_iter().map(|flag| OutputRow::Flag(Box::new(flag))));
+    }
+
     /// Adds the stacks of the cells that changed most.
     fn show(&mut self, stacks: Vec<StackRow>) {
         self.rows.extend(stacks.into_iter().map(|row| OutputRow::Stack(Box::new(row))));
@@ -162,6 +169,8 @@ impl Outcome {
 struct Comparisons {
     config: Config,
     states: BTreeMap<ComparisonId, LiveRule>,
+    /// Of a method that decides windows at looks.
+    plain: BTreeMap<ComparisonId, PlainRule>,
     scaling: BTreeMap<ComparisonId, ScalingFindings>,
     heap: BTreeMap<ComparisonId, HeapFindings>,
     /// First hops of each service's time blocks since the earliest open epoch.
@@ -188,6 +197,7 @@ impl Comparisons {
         for plan in plans {
             self.note_block(hop, &plan);
             for id in &plan.closed {
+                outcome.note(self.plain.remove(id).map(|mut plain| plain.close(hop)).unwrap_or_default());
                 let Some(mut live) = self.states.remove(id) else { continue };
                 outcome.decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
                 outcome.decisions.push(Decision::Ended(id.clone()));
@@ -195,6 +205,9 @@ impl Comparisons {
                 outcome.announce_heap(self.heap.remove(id).and_then(|mut found| found.close(hop)));
             }
             for open in &plan.open {
+                if plan.look && self.config.method.decides_windows_at_looks() {
+                    self.decide_window(hop, &open.id, evaluations.get_mut(&open.id), &mut outcome);
+                }
                 if let Some(mut cells) = evaluations.remove(&open.id) {
                     self.decide_scaling(hop, &open.id, &mut cells, &mut outcome);
                     self.decide_heap(hop, &open.id, &mut cells, &mut outcome);
@@ -213,6 +226,23 @@ impl Comparisons {
         let decisions = if method.is_calibrated() { decisions } else { stated_by(method, decisions) };
         let rows = rows.into_iter().map(ComparisonOutput::Row);
         decisions.into_iter().map(ComparisonOutput::Decision).chain(rows).collect()
+    }
+
+    /// Which rows of the window are significant by the plain method; a cell that is not evaluated has none.
+    fn decide_window(
+        &mut self,
+        hop: Hop,
+        id: &ComparisonId,
+        cells: Option<&mut Vec<CellEvaluation>>,
+        outcome: &mut Outcome,
+    ) {
+        let looks = cells.into_iter().flatten().flat_map(|evaluation| {
+            let (key, cell) = (evaluation.key.clone(), evaluation.cell.clone());
+            evaluation.plain.drain(..).map(move |look| (key.clone(), cell.clone(), look))
+        });
+        let looks: Vec<_> = looks.collect();
+        let plain = self.plain.entry(id.clone()).or_insert_with(|| PlainRule::new(&self.config));
+        outcome.note(plain.look(hop, looks));
     }
 
     /// How much more the head costs under load than the base, in all cells together.
@@ -373,7 +403,7 @@ impl Comparisons {
     }
 }
 
-/// The output of a method that is not calibrated: no flags, and comparisons in the words of the method.
+/// The output of a method that is not calibrated: no flags of the live rule, and comparisons in the words of the method.
 fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
     let cells =
         decisions.iter().filter_map(|decision| if let Decision::Cell(row) = decision { Some(&**row) } else { None });

@@ -36,7 +36,7 @@ use crate::evidence::row::RowEvidence;
 
 /// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, another row
 /// explains it, its change is gone, it has turned to the other direction, or pods of the same age do not show it.
-const CLOSED: &str = "comparison_closed";
+pub(crate) const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 pub(crate) const EXPLAINED: &str = "explained";
 const FADED: &str = "faded";

@@ -2,8 +2,8 @@
 //! tables warn.
 //!
 //! They are offered so that users can see on their own fleet what the plain test does. They compare merged counts of
-//! two builds, row by row, without pods as replicates, strata or a normalization factor. So they raise no flag, send no
-//! alert and have no verdict of equivalence, and each of their sentences begins with a warning.
+//! two builds, row by row, without pods as replicates, strata or a normalization factor. So they send no alert and
+//! have no verdict of equivalence, and each of their sentences begins with a warning.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -38,13 +38,22 @@ pub fn moved(row: &CellRow) -> Ordering {
 #[must_use]
 pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>) -> CellRow {
     let row = &evidence.row;
-    let (verdict, reason) = match (evidence.decided, is_significant.then(|| moved(row))) {
-        (_, Some(Ordering::Greater)) => (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead)),
-        (_, Some(Ordering::Less)) => (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase)),
-        (Some((verdict, reason)), _) if !is_member(evidence) => (verdict, Some(reason)),
+    let (verdict, reason) = match evidence.decided {
+        _ if is_significant => significant(row),
+        Some((verdict, reason)) if !is_member(evidence) => (verdict, Some(reason)),
         _ => (Verdict::Inconclusive, None),
     };
     CellRow { q_value, verdict, reason, cause: None, ..row.clone() }
+}
+
+/// The verdict of a significant row, by the sign of its change.
+#[must_use]
+pub fn significant(row: &CellRow) -> (Verdict, Option<RowReason>) {
+    match moved(row) {
+        Ordering::Greater => (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead)),
+        Ordering::Less => (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase)),
+        Ordering::Equal => (Verdict::Inconclusive, None),
+    }
 }
 
 /// The beginning of every sentence about a comparison.
