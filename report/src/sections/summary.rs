@@ -146,7 +146,9 @@ fn action(verdict: &Filed<ComparisonRow>, base: BaseKind, references: &mut Refer
         (None, BaseKind::History) => {
             vec![words("No advice: a comparison with history raises no alert. See what is significant below.")]
         }
-        (None, BaseKind::Concurrent) => vec![words("No advice: this method is not calibrated, so it raises no flag.")],
+        (None, BaseKind::Concurrent) => {
+            vec![words("No advice: this method is not calibrated, so nobody is told what it finds.")]
+        }
     }
 }
 

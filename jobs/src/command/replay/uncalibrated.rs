@@ -20,7 +20,7 @@ const WIDEST: usize = 60;
 pub(crate) fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
     writeln!(
         out,
-        "NOT CALIBRATED (method {}): {}. No flags, no alerts; `--method honest` is the one to act on.",
+        "NOT CALIBRATED (method {}): {}. No alerts; `--method honest` is the one to act on.",
         method.name(),
         warning(method)
     )?;
