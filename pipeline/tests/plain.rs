@@ -28,7 +28,7 @@ fn pod(number: u32) -> Arc<Identity> {
         build: if number < 12 { "old" } else { "new" }.into(),
         region: region.into(),
         cohort: cohort.into(),
-        hardware: ["small", "large"][usize::from(number % 5 == 0)].into(),
+        hardware: ["small", "large"][usize::from(number.is_multiple_of(5))].into(),
         node: None,
         pod: format!("pod-{number}").as_str().into(),
         process_start: None,

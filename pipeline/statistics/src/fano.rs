@@ -69,7 +69,7 @@ impl<'c, 'a> ArmHops<'c, 'a> {
     }
 
     /// The factors of these functions, by id; sorts them.
-    pub fn factors_of(&self, functions: &mut Vec<u32>) -> BTreeMap<u32, f64> {
+    pub fn factors_of(&self, functions: &mut [u32]) -> BTreeMap<u32, f64> {
         functions.sort_unstable();
         functions.iter().copied().zip(clumping(self.strata.iter().copied(), Functions::Listed(functions))).collect()
     }

@@ -179,11 +179,11 @@ impl UnmoderatedBlock<'_> {
     #[inline(always)]
     fn hold(&self, side: Side, out: &mut ModeratedArm) {
         let (seen, other, clumping) = (&self.seen[side], &self.seen[side.other()], &self.clumping[side]);
-        for i in 0..BLOCK {
+        for (i, clumping) in clumping.iter().enumerate() {
             let (share, mean) = (seen.share[i], 0.5 * (seen.share[i] + other.share[i]));
             let at = if share > 0.0 { share } else { mean };
             out.floor[i] = 1.0 / (1.0 + seen.between[i] * at / seen.counting[i].max(1e-300));
-            out.phi[i] = out.drawn[i].max(out.floor[i] * clumping[i]);
+            out.phi[i] = out.drawn[i].max(out.floor[i] * clumping);
             out.counting[i] = out.phi[i] * seen.counting[i];
             out.between[i] = out.phi[i] * seen.between[i];
             out.df[i] = if out.df[i] > 0.0 { out.df[i] } else { self.df[side] };
@@ -203,10 +203,10 @@ impl Moderated {
 /// (r_1 + r_0)^2/(r_1^2/df_1 + r_0^2/df_0), r = A/p + B at the mean of both levels. Welch (1947).
 #[inline(always)]
 fn welch_df(seen: &Arms<ArmBlock>, head: &ModeratedArm, base: &ModeratedArm, df: &mut Row) {
-    for i in 0..BLOCK {
+    for (i, df) in df.iter_mut().enumerate() {
         let at = mean_share(seen.head.share[i], seen.base.share[i]);
         let (r1, r0) = (head.counting[i] / at + head.between[i], base.counting[i] / at + base.between[i]);
-        df[i] = welch(Arms { head: r1, base: r0 }, Arms { head: head.df[i], base: base.df[i] });
+        *df = welch(Arms { head: r1, base: r0 }, Arms { head: head.df[i], base: base.df[i] });
     }
 }
 

@@ -118,9 +118,9 @@ impl pulp::NullaryFnOnce for LeastBounds<'_> {
         let Arms { head, base } = &self.block.arms;
         let mut least = [f64::INFINITY; BLOCK];
         for &ratio in self.ratios {
-            for i in 0..BLOCK {
+            for (i, least) in least.iter_mut().enumerate() {
                 let bound = bound(&Arms { head: head.level(i), base: base.level(i) }, ratio);
-                least[i] = if bound < least[i] { bound } else { least[i] };
+                *least = if bound < *least { bound } else { *least };
             }
         }
         least
