@@ -223,7 +223,7 @@ impl Moderated {
     }
 }
 
-/// How far each function earns the prior's degrees of freedom, from [`Unmoderated::ln_p_of_restlessness`]: Benjamini-Hochberg over
+/// How far each function earns the prior's degrees of freedom, from [`Seen::ln_p_of_restlessness`]: Benjamini-Hochberg over
 /// those that are not NaN.
 pub(crate) fn calm(ln_p: &[f64]) -> Vec<f64> {
     bh(ln_p)
