@@ -147,7 +147,7 @@ fn action(verdict: &Filed<ComparisonRow>, base: BaseKind, references: &mut Refer
             vec![words("No advice: a comparison with history raises no alert. See what is significant below.")]
         }
         (None, BaseKind::Concurrent) => {
-            vec![words("No advice: this method is not calibrated, so nobody is told what it finds.")]
+            vec![words("No advice: this method is not calibrated, so it sends no alert.")]
         }
     }
 }
