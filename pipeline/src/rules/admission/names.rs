@@ -21,12 +21,9 @@ pub(super) struct NumberedNames {
     round: u32,
     /// By address of the text. As long as the text is held, no other one has its address.
     known: HashMap<usize, (Arc<str>, FunctionId), RandomState>,
-    /// The last table of names.
-    last: Option<Table>,
+    /// The last table of names as it arrived, and the number of each.
+    last: Option<(Arc<[Arc<str>]>, Vec<FunctionId>)>,
 }
-
-/// Names as they arrived together, and the number of each.
-type Table = (Arc<[Arc<str>]>, Vec<FunctionId>);
 
 impl NumberedNames {
     /// Begins a round. Whether it is another one than before: then no number that was given still counts.
@@ -88,13 +85,18 @@ mod tests {
         texts.iter().map(|text| Arc::from(*text)).collect()
     }
 
+    /// What the table itself says.
+    fn looked_up(names: &[Arc<str>], table: &FunctionTable) -> Vec<FunctionId> {
+        table.intern(names)
+    }
+
     #[test]
     fn a_name_has_the_number_of_its_text_wherever_that_stands() {
         let (mut numbered, table) = (NumberedNames::default(), FunctionTable::default());
         let first = names(&["main", "read", "parse"]);
         let others: Arc<[Arc<str>]> = [&first[2], &"write".into(), &"main".into(), &first[0]].map(Arc::clone).into();
         for table_of_names in [&first, &others, &others, &first] {
-            assert_eq!(numbered.of(table_of_names, &table), table.intern(table_of_names));
+            assert_eq!(numbered.of(table_of_names, &table), looked_up(table_of_names, &table));
         }
     }
 
@@ -103,7 +105,7 @@ mod tests {
         let (mut numbered, table) = (NumberedNames::default(), FunctionTable::default());
         for number in 0..1_000 {
             let fresh = names(&[&format!("f{number:04}"), "main"]);
-            assert_eq!(numbered.of(&fresh, &table), table.intern(&fresh));
+            assert_eq!(numbered.of(&fresh, &table), looked_up(&fresh, &table));
         }
     }
 
