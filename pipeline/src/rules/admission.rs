@@ -8,9 +8,7 @@
 //!
 //! Here stacks are folded to counts by function. Those that are idle ([`IdleStacks`]) are left out before, and counted.
 
-mod contents;
 mod folding;
-mod names;
 mod parts;
 
 pub use self::folding::CohortCounts;
@@ -20,21 +18,18 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{
-    Decoded, Profile, ProfileType, RequestPoint, Requests, Samples, Stamped, Temporality,
-};
+use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, RequestPoint, Requests, Stamped, Temporality};
 use fleetdiff_schemas::rows::{ClockRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
-use self::contents::Contents;
-use self::folding::fold;
-use self::names::NumberedNames;
+use self::folding::{content_of, fold};
 use self::parts::{Good, Part, Parts, Refused, clock_row, is_ahead, refused, time_of};
 use super::clocks::Agreement;
 use super::clocks::waiting::{Fate, Queue};
 use super::idle::IdleStacks;
 use crate::counts::functions::FunctionTable;
+use crate::counts::ids::FunctionId;
 
 /// One decoded and folded profile, with the hop at which it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,8 +132,16 @@ pub struct Admission {
     window: u64,
     partitions: BTreeMap<i32, Partition>,
     idle: IdleStacks,
-    names: NumberedNames,
-    contents: Contents,
+    last_names: Option<NumberedNames>,
+}
+
+/// A name table as it arrived, and the number of each name: the records of a run mostly share one table.
+#[derive(Debug)]
+struct NumberedNames {
+    names: Arc<[Arc<str>]>,
+    ids: Vec<FunctionId>,
+    /// The round in which they were asked for: later, numbers may be those of other names.
+    round: u32,
 }
 
 #[derive(Debug)]
@@ -171,8 +174,7 @@ impl Admission {
             window: config.window_hops(),
             partitions: BTreeMap::new(),
             idle: IdleStacks::new(config),
-            names: NumberedNames::default(),
-            contents: Contents::default(),
+            last_names: None,
         }
     }
 
@@ -315,18 +317,19 @@ impl Admission {
             };
             out.push(self.shown(hop, ClockRow { samples_waited, samples_late_dropped, ..row }));
         }
-        if self.names.begin(table.round()) {
-            self.idle.forget();
-            self.contents.forget();
+        let content = content_of(&profile);
+        let round = table.round();
+        let is_last = |last: &NumberedNames| last.round == round && Arc::ptr_eq(&last.names, &profile.names);
+        if !self.last_names.as_ref().is_some_and(is_last) {
+            if self.last_names.as_ref().is_none_or(|last| last.round != round) {
+                self.idle.forget();
+            }
+            let names = Arc::clone(&profile.names);
+            self.last_names = Some(NumberedNames { ids: table.intern(&names), names, round });
         }
-        let ids = self.names.of(&profile.names, table);
-        let mut paths = match &profile.samples {
-            Samples::Stacks(stacks) => table.intern_paths(stacks, ids),
-            Samples::Folded { .. } => Vec::new(),
-        };
-        let content = self.contents.of(&profile, &paths);
-        let idle = self.idle.take_from(&mut profile, ids, &mut paths);
-        let cohorts = fold(&profile, ids, &paths);
+        let ids = self.last_names.as_ref().map_or(&[][..], |last| &last.ids);
+        let idle = self.idle.take_from(&mut profile, ids);
+        let cohorts = fold(&profile, ids, table);
         let pod = PodProfile {
             identity: profile.identity,
             profile_type: profile.profile_type,

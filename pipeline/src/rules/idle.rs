@@ -10,9 +10,9 @@ use std::collections::HashSet;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::idle::idle_defaults;
 use fleetdiff_schemas::number::index_of;
-use fleetdiff_schemas::profile::{AT_THREAD, Profile, ProfileType, Samples, Temporality, function_and_thread};
+use fleetdiff_schemas::profile::{AT_THREAD, Profile, ProfileType, Samples, Stack, Temporality, function_and_thread};
 
-use crate::counts::ids::{FunctionId, PathId};
+use crate::counts::ids::FunctionId;
 
 /// Suffixes by which tools say what kind of frame it is.
 const KINDS: [&str; 3] = ["_[k]", "_[j]", "_[i]"];
@@ -68,12 +68,6 @@ impl Idle {
             Says::Nothing
         }
     }
-}
-
-/// Keeps what is not left out.
-fn retain<T>(list: &mut Vec<T>, left_out: &[bool]) {
-    let mut left_out = left_out.iter();
-    list.retain(|_| left_out.next() == Some(&false));
 }
 
 /// Whether a stack is idle for what its functions say: one says so, and none keeps it.
@@ -158,10 +152,9 @@ impl IdleStacks {
         Self { lists: Idle::new(config), known: Vec::new() }
     }
 
-    /// Takes idle stacks out of a profile whose names have these numbers, and their paths out of those of its stacks. Gives the number
-    /// of their samples. Only passing time is looked at, within a window, and only whole stacks: counts that were folded cannot be
-    /// separated.
-    pub(crate) fn take_from(&mut self, profile: &mut Profile, ids: &[FunctionId], paths: &mut Vec<PathId>) -> u64 {
+    /// Takes idle stacks out of a profile whose names have these numbers, and gives the number of their samples. Only
+    /// passing time is looked at, within a window, and only whole stacks: counts that were folded cannot be separated.
+    pub(crate) fn take_from(&mut self, profile: &mut Profile, ids: &[FunctionId]) -> u64 {
         let of_time = matches!(profile.profile_type, ProfileType::OffCpu | ProfileType::Wall);
         if !of_time || profile.temporality != Temporality::Delta || self.lists.is_empty() {
             return 0;
@@ -170,10 +163,12 @@ impl IdleStacks {
         let names = profile.names.iter().zip(ids);
         let says: Vec<Says> = names.map(|(name, &id)| self.says(name, id)).collect();
         let of_frame = |&frame: &u32| says.get(index_of(frame)).copied().unwrap_or(Says::Nothing);
-        let left_out: Vec<bool> = stacks.iter().map(|stack| is_idle(stack.frames.iter().map(of_frame))).collect();
-        let idle = stacks.iter().zip(&left_out).filter(|(_, left_out)| **left_out).map(|(stack, _)| stack.count).sum();
-        retain(stacks, &left_out);
-        retain(paths, &left_out);
+        let mut idle = 0;
+        stacks.retain(|stack: &Stack| {
+            let left_out = is_idle(stack.frames.iter().map(of_frame));
+            idle += if left_out { stack.count } else { 0 };
+            !left_out
+        });
         idle
     }
 

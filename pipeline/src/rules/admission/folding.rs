@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::fold::{fold_stacks, fold_values};
 use fleetdiff_schemas::identity::Cohort;
-use fleetdiff_schemas::profile::{Folded, Profile, Samples, Stack, Temporality, value_of_each};
+use fleetdiff_schemas::profile::{Folded, Profile, Samples, Stack, Temporality, content_hash, value_of_each};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::encoding::{Entry, encode};
+use crate::counts::functions::FunctionTable;
 use crate::counts::ids::{FunctionId, PathId};
 use crate::counts::paths::{decode_paths, encode_paths};
 
@@ -32,14 +33,22 @@ pub struct CohortCounts {
     pub value: u64,
 }
 
-/// The counts of a profile whose names and stacks have these numbers.
-pub(super) fn fold(profile: &Profile, ids: &[FunctionId], paths: &[PathId]) -> Vec<CohortCounts> {
+/// The hash of all its samples.
+pub(super) fn content_of(profile: &Profile) -> u128 {
+    match &profile.samples {
+        Samples::Stacks(stacks) => content_hash(&profile.names, stacks),
+        Samples::Folded { content, .. } => *content,
+    }
+}
+
+/// The counts of a profile whose names have these numbers.
+pub(super) fn fold(profile: &Profile, ids: &[FunctionId], table: &FunctionTable) -> Vec<CohortCounts> {
     let own = &profile.identity.cohort;
     match &profile.samples {
         Samples::Folded { cohorts, .. } => cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect(),
         Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
-            let mut values = paths_of(stacks, own, paths, |stack| stack.value);
-            let counts = paths_of(stacks, own, paths, |stack| stack.count).into_iter();
+            let mut values = paths_of(stacks, own, ids, table, |stack| stack.value);
+            let counts = paths_of(stacks, own, ids, table, |stack| stack.count).into_iter();
             let cohorts = counts.map(|(cohort, paths)| {
                 let values = values.remove(&cohort).unwrap_or_default();
                 unfolded(cohort, paths, values)
@@ -54,7 +63,7 @@ pub(super) fn fold(profile: &Profile, ids: &[FunctionId], paths: &[PathId]) -> V
                 Some(_) => Vec::new(),
                 None => fold_values(&profile.names, stacks, own),
             };
-            let mut paths = paths_of(stacks, own, paths, |stack| stack.count);
+            let mut paths = paths_of(stacks, own, ids, table, |stack| stack.count);
             let with_paths = |part: &Folded| {
                 let values = values.iter().find(|values| values.cohort == part.cohort);
                 CohortCounts {
@@ -72,11 +81,16 @@ pub(super) fn fold(profile: &Profile, ids: &[FunctionId], paths: &[PathId]) -> V
 fn paths_of(
     stacks: &[Stack],
     default_cohort: &Cohort,
-    paths: &[PathId],
+    ids: &[FunctionId],
+    table: &FunctionTable,
     of: fn(&Stack) -> u64,
 ) -> BTreeMap<Cohort, Vec<u8>> {
+    if stacks.iter().all(|stack| of(stack) == 0) {
+        return BTreeMap::new();
+    }
+    let paths = table.intern_paths(stacks, ids);
     let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
-    for (stack, &path) in stacks.iter().zip(paths).filter(|(stack, _)| of(stack) > 0) {
+    for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| of(stack) > 0) {
         let cohort = stack.cohort.as_ref().unwrap_or(default_cohort);
         match cohorts.get_mut(cohort) {
             Some(samples) => samples.push((path, of(stack))),
