@@ -11,6 +11,7 @@ use fleetdiff_schemas::number::{float, index_of};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_statistics::g::g_2x2;
 use fleetdiff_statistics::is_whole_profile;
+use fleetdiff_statistics::special::z_two_sided;
 use fleetdiff_statistics::tails::ln_chi1_tail;
 use serde::{Deserialize, Serialize};
 
@@ -100,19 +101,10 @@ fn may_be_significant([a, b]: [u64; 2], head: &MergedArm, base: &MergedArm, leas
     2.0 * all * cross * cross >= least_g * n_a * n_b * both * (all - both)
 }
 
-/// The least G whose p is at most `q`, from below.
+/// The least G whose p is at most `q`, from below: the square of the normal quantile.
 fn least_g(q: f64) -> f64 {
-    let ln_q = libm::log(q);
-    let (mut low, mut high) = (0.0, 2000.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if ln_chi1_tail(middle) > ln_q {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low * (1.0 - ROUNDING)
+    let z = z_two_sided(libm::log(q));
+    z * z * (1.0 - ROUNDING)
 }
 
 #[cfg(test)]

@@ -70,6 +70,15 @@ pub struct CellEvaluation {
     pub waiting: Vec<WaitingEvidence>,
 }
 
+impl CellEvaluation {
+    /// Of a cell in which nothing was found so far.
+    fn without_findings(key: ComparisonKey, cell: CellKey, comparison: OpenComparison) -> Self {
+        let (looks, plain, callers, stacks, reports) = (Vec::new(), Vec::new(), None, Vec::new(), Vec::new());
+        let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { comparison, key, cell, looks, plain, callers, stacks, reports, scaling, curves, heap, waiting }
+    }
+}
+
 /// What follows from the cells of one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CellOutput {
@@ -460,22 +469,8 @@ fn evaluate(
     let is_watched = memory.watched().next().is_some();
     let calibrated = plan.report && config.method.is_calibrated();
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
-    let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (key, cell) = (view.key, view.cell);
-    CellEvaluation {
-        comparison: open.clone(),
-        key,
-        cell,
-        looks,
-        plain,
-        callers,
-        stacks,
-        reports,
-        scaling,
-        curves,
-        heap,
-        waiting,
-    }
+    let nothing = CellEvaluation::without_findings(view.key, view.cell, open.clone());
+    CellEvaluation { looks, plain, callers, stacks, reports, ..nothing }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -489,21 +484,6 @@ fn evaluate_history(
     let comparison = OpenComparison { id: id.clone(), epoch: hop };
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
-    let (key, cell) = (view.key, view.cell);
-    let (plain, callers, stacks, reports) = (Vec::new(), None, Vec::new(), vec![report]);
-    let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Some(CellEvaluation {
-        key,
-        cell,
-        comparison,
-        looks,
-        plain,
-        callers,
-        stacks,
-        reports,
-        scaling,
-        curves,
-        heap,
-        waiting,
-    })
+    let nothing = CellEvaluation::without_findings(view.key, view.cell, comparison);
+    Some(CellEvaluation { looks, reports: vec![report], ..nothing })
 }

@@ -68,7 +68,7 @@ impl Level {
 
     /// At most [`Level::lost`], without a logarithm.
     fn lost_at_least(&self, asked: f64) -> f64 {
-        let (y, middle) = (self.share, libm::sqrt(self.share * asked));
+        let (y, middle) = (self.share, (self.share * asked).sqrt());
         self.lost_over(asked, if y < asked { middle } else { y }, y.max(asked))
     }
 

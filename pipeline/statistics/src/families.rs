@@ -64,8 +64,7 @@ pub fn bh(ln_p: &[f64]) -> Vec<f64> {
 /// [`bh`] in a family of `members`, at least those of `ln_p`, of whom all others have p = 1.
 #[must_use]
 pub fn bh_among(ln_p: &[f64], members: usize) -> Vec<f64> {
-    let mut order = ascending(ln_p);
-    order.retain(|&i| !ln_p[i].is_nan());
+    let order = ascending(ln_p.iter().copied().enumerate().filter(|(_, p)| !p.is_nan()));
     let m = members as f64;
     let mut q = vec![f64::NAN; ln_p.len()];
     let mut lowest = 1.0_f64;

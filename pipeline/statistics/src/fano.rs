@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::arms::Side;
 use crate::contrast::Contrast;
-use crate::layout::{Functions, Lanes};
+use crate::layout::Functions;
 use crate::number::float;
 use crate::strata::{Arm, Model};
 
@@ -79,7 +79,7 @@ fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, funct
     let mut factors = Vec::with_capacity(functions.len());
     let mut row = [0.0; BLOCK];
     functions.lanes(BLOCK, |block| {
-        let (Lanes { span, len, .. }, mut factor) = (block.clone(), [1.0; BLOCK]);
+        let (span, len, mut factor) = (block.span, block.len, [1.0; BLOCK]);
         let (mut excess, mut free) = ([0.0; BLOCK], [0.0; BLOCK]);
         for arm in strata.clone() {
             span.add(&arm.hop_pairs, &mut excess[..len]);

@@ -135,6 +135,12 @@ impl ArmLayout<'_> {
     }
 }
 
+/// Functions of a block whose rows hold one number each.
+pub(crate) const BLOCK: usize = 128;
+/// One number for each function of a block: 1 KiB.
+pub(crate) type Row = [f64; BLOCK];
+pub(crate) const ZERO: Row = [0.0; BLOCK];
+
 /// A block of functions, each in a lane of its rows.
 #[derive(Clone)]
 pub(crate) struct Lanes<'s> {
@@ -216,13 +222,11 @@ fn first_lanes(functions: &[u32], start: usize, size: usize) -> Option<Lanes<'_>
     let (&first, rest) = (rest.first()?, &rest[..rest.len().min(size)]);
     let near = &rest[..rest.partition_point(|&function| index_of(function - first) < size)];
     let spanned = index_of(near.last()? - first) + 1;
-    let (len, span, among) = if near.len() * DENSE >= spanned {
-        (near.len(), Span::From(index_of(first)), Some(near))
-    } else {
-        (rest.len(), Span::Only(rest), None)
-    };
-    let lanes = if among.is_some() { spanned } else { len };
-    Some(Lanes { range: start..start + len, span, len: lanes, among })
+    if near.len() * DENSE < spanned {
+        return Some(Lanes { range: start..start + rest.len(), span: Span::Only(rest), len: rest.len(), among: None });
+    }
+    let span = Span::From(index_of(first));
+    Some(Lanes { range: start..start + near.len(), span, len: spanned, among: Some(near) })
 }
 
 #[cfg(test)]

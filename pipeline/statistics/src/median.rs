@@ -23,10 +23,10 @@ pub(crate) fn ordered(bits: i64) -> i64 {
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// The places of `values` in ascending order ([`f64::total_cmp`]); equal ones as they stand.
-pub(crate) fn ascending(values: &[f64]) -> Vec<usize> {
-    let keyed = values.iter().enumerate().map(|(place, value)| (ordered(value.to_bits().cast_signed()), place));
-    let mut keyed: Vec<(i64, usize)> = keyed.collect();
+/// Places in ascending order of their values ([`f64::total_cmp`]); those of equal ones ascend.
+pub(crate) fn ascending(values: impl Iterator<Item = (usize, f64)>) -> Vec<usize> {
+    let mut keyed: Vec<(i64, usize)> =
+        values.map(|(place, value)| (ordered(value.to_bits().cast_signed()), place)).collect();
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, place)| place).collect()
 }

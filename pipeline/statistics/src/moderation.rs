@@ -11,9 +11,10 @@
 use crate::arms::{Arms, Side};
 use crate::deviance::{Level, Levels, mean_share, welch};
 use crate::families::bh;
+use crate::layout::{BLOCK, Row};
 use crate::priors::{Dispersion, GroupPrior, Prior};
 use crate::tails::FTail;
-use crate::variance::{ArmBlock, BLOCK, Row};
+use crate::variance::ArmBlock;
 
 /// A function is looked at for restlessness from this many times the expected dispersion on.
 const RESTLESS: f64 = 2.0;

@@ -231,7 +231,7 @@ impl Changes {
 
     /// The weighted quantiles .05, .10 ... .95, ascending, each once.
     fn starts(&self) -> Vec<f64> {
-        let order = ascending(&self.theta);
+        let order = ascending(self.theta.iter().copied().enumerate());
         let (mut below, mut starts, mut step) = (0.0, Vec::new(), 0.0);
         for &i in &order {
             below += self.say[i];
@@ -266,10 +266,7 @@ impl Changes {
 
     /// Weights in the mean around a centre.
     fn weights(&self, centre: f64) -> Vec<f64> {
-        let weight = |place: usize| {
-            let u = (self.theta[place] - centre) * self.cutoffs[place];
-            (1.0 - u * u).max(0.0).powi(2) * self.precisions[place]
-        };
+        let weight = |place: usize| weight((self.theta[place] - centre) * self.cutoffs[place], self.precisions[place]);
         (0..self.theta.len()).map(weight).collect()
     }
 
@@ -304,6 +301,13 @@ fn inside(u: f64) -> f64 {
     (1.0 - u * u).max(0.0)
 }
 
+/// Tukey's weight at this distance.
+#[inline(always)]
+fn weight(u: f64, precision: f64) -> f64 {
+    let inside = inside(u);
+    inside * inside * precision
+}
+
 /// The sums of weights and of weights times theta around a centre: one pass over the functions, in interleaved lanes, a fixed order
 /// that vectorises.
 struct WeightPass<'a> {
@@ -323,16 +327,14 @@ impl pulp::NullaryFnOnce for WeightPass<'_> {
         let (precisions, precisions_left) = precisions.as_chunks::<LANES>();
         for ((theta, cutoffs), precisions) in theta.iter().zip(cutoffs).zip(precisions) {
             for lane in 0..LANES {
-                let inside = inside((theta[lane] - self.centre) * cutoffs[lane]);
-                let weight = inside * inside * precisions[lane];
+                let weight = weight((theta[lane] - self.centre) * cutoffs[lane], precisions[lane]);
                 weights[lane] += weight;
                 weighted[lane] += weight * theta[lane];
             }
         }
         let left = theta_left.iter().zip(cutoffs_left).zip(precisions_left);
         for (lane, ((&theta, &cutoff), &precision)) in left.enumerate() {
-            let inside = inside((theta - self.centre) * cutoff);
-            let weight = inside * inside * precision;
+            let weight = weight((theta - self.centre) * cutoff, precision);
             weights[lane] += weight;
             weighted[lane] += weight * theta;
         }

@@ -74,8 +74,8 @@ impl Witness {
 
 /// Orders by descending share, then by the ratios of base and head, so that equal shares have one order wherever they come from.
 pub(crate) fn in_order(witnesses: &mut Vec<Witness>) {
-    let descending: Vec<f64> = witnesses.iter().map(|witness| -witness.share).collect();
-    *witnesses = ascending(&descending).into_iter().map(|place| witnesses[place]).collect();
+    let descending = ascending(witnesses.iter().map(|witness| -witness.share).enumerate());
+    *witnesses = descending.into_iter().map(|place| witnesses[place]).collect();
     let by_ratio = |side, one: &Witness, other: &Witness| one.ratio(side).total_cmp(&other.ratio(side));
     for equal in witnesses.chunk_by_mut(|one, other| one.share.total_cmp(&other.share).is_eq()) {
         equal.sort_by(|one, other| by_ratio(Side::Base, one, other).then_with(|| by_ratio(Side::Head, one, other)));

@@ -8,14 +8,9 @@
 //!
 //! What makes it wrong: an arm whose functions are restless for the most part has no quiet ones to tell its spread from.
 
-use crate::layout::{ArmLayout, Bucket, Functions, Span};
+use crate::layout::{ArmLayout, BLOCK, Bucket, Functions, Row, Span, ZERO};
 use crate::median::median;
 
-/// Functions of a block.
-const BLOCK: usize = 128;
-/// One number for each function of a block.
-type Row = [f64; BLOCK];
-const ZERO: Row = [0.0; BLOCK];
 /// A bucket whose own level takes away all but this part of its residual says nothing.
 const ALONE: f64 = 1e-9;
 

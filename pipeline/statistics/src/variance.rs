@@ -17,14 +17,8 @@
 
 use crate::arms::{Arms, Side};
 use crate::geometry::{ArmGeometry, Geometry, Residuals};
-use crate::layout::{ArmLayout, Functions, Lanes, Layout, Span};
+use crate::layout::{ArmLayout, BLOCK, Functions, Lanes, Layout, Row, Span, ZERO};
 use crate::strata::Model;
-
-/// Functions of a block.
-pub(crate) const BLOCK: usize = 128;
-/// One number for each function of a block: 1 KiB.
-pub(crate) type Row = [f64; BLOCK];
-const ZERO: Row = [0.0; BLOCK];
 
 /// The functions of one class.
 #[derive(Default)]

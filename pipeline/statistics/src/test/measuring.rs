@@ -6,7 +6,7 @@ use crate::arms::{Arms, Side};
 use crate::contrast::Contrast;
 use crate::fano::ArmHops;
 use crate::geometry::{CLASSES, Geometry, class_of};
-use crate::layout::{Lanes, Layout};
+use crate::layout::{BLOCK, Lanes, Layout};
 use crate::median::median;
 use crate::moderation::{Moderated, ModeratedArm, Seen, Tails, UnmoderatedBlock, calm};
 use crate::number::index_of;
@@ -16,7 +16,7 @@ use crate::spread::spread_of;
 use crate::strata::Model;
 use crate::test::{ArmDispersion, Hops, Measure, Tests};
 use crate::thresholds::{MIN_IN_ARM, is_whole_profile};
-use crate::variance::{ArmBlock, BLOCK, ClassFunctions, VariancePass};
+use crate::variance::{ArmBlock, ClassFunctions, VariancePass};
 
 /// A measurement under way.
 pub(super) struct Measuring<'m> {
