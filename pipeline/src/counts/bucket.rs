@@ -178,11 +178,14 @@ impl BucketState {
         }
     }
 
+    /// Adds entries of one profile.
     #[inline]
-    pub(super) fn add_entry(&mut self, function: usize, entry: Entry) {
-        self.add_counts(function, entry);
-        if entry.total > 1 {
-            self.add_pairs(function, entry.pairs());
+    pub(super) fn add_entries(&mut self, entries: impl Iterator<Item = (usize, Entry)>) {
+        for (function, entry) in entries {
+            for_column(entry, |column, count| self.columns[column].add(function, count));
+            if entry.total > 1 {
+                self.add_pairs(function, entry.pairs());
+            }
         }
     }
 

@@ -59,7 +59,7 @@ impl Stratum {
         if let Left::Part(left) = &mut self.left {
             let state = left.entry(place).or_default();
             state.add(addition);
-            known(addition, functions).for_each(|(function, entry)| state.add_entry(function, entry));
+            state.add_entries(known(addition, functions));
         } else if let Some(state) = self.added.get_mut(&place) {
             state.subtract(addition, functions);
             if state.is_empty() {
@@ -189,19 +189,22 @@ impl CellCounts {
         for (key, addition) in &additions {
             let state = place(&mut self.strata, key, addition);
             state.add(addition);
-            for entry in decode(&addition.functions) {
-                match self.functions.place(entry.function) {
-                    Some(function) => state.add_entry(function, entry),
-                    None => unmet.push((key, addition, entry)),
+            let functions = &self.functions;
+            let met = |entry: Entry| {
+                let function = functions.place(entry.function);
+                if function.is_none() {
+                    unmet.push((key, addition, entry));
                 }
-            }
+                Some((function?, entry))
+            };
+            state.add_entries(decode(&addition.functions).filter_map(met));
         }
         if !unmet.is_empty() {
             self.functions.admit(unmet.iter().map(|(_, _, entry)| entry.function), table);
         }
         for (key, addition, entry) in unmet {
             if let Some(function) = self.functions.place(entry.function) {
-                place(&mut self.strata, key, addition).add_entry(function, entry);
+                place(&mut self.strata, key, addition).add_entries(std::iter::once((function, entry)));
             }
         }
         let late: Vec<Addition> =
@@ -304,7 +307,7 @@ impl CellCounts {
             let buckets = ages.entry((addition.minutes_old(clock), &key.hardware)).or_default();
             let state = buckets.entry(addition.bucket).or_default();
             state.add(addition);
-            known(addition, &self.functions).for_each(|(function, entry)| state.add_entry(function, entry));
+            state.add_entries(known(addition, &self.functions));
         }
         ages
     }

@@ -35,22 +35,53 @@ impl Entry {
 
 /// Encodes entries that ascend strictly by function.
 pub fn encode(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * 2 + entries.len() / 8 + 8);
-    let mut previous = 0;
-    for entry in entries {
-        let step = u64::from(entry.function.wrapping_sub(previous));
-        previous = entry.function;
+    let mut encoder = Encoder::of(entries.len());
+    entries.iter().for_each(|&entry| encoder.push(entry));
+    encoder.bytes
+}
+
+/// [`encode`] of entries in any order; no function comes twice.
+pub fn encode_unordered(entries: impl Iterator<Item = Entry> + Clone) -> Vec<u8> {
+    let mut encoder = Encoder::of(entries.size_hint().1.unwrap_or(0));
+    let mut next = 0;
+    for entry in entries.clone() {
+        if entry.function < next {
+            let mut all: Vec<Entry> = entries.collect();
+            all.sort_unstable_by_key(|entry| entry.function);
+            return encode(&all);
+        }
+        next = entry.function.saturating_add(1);
+        encoder.push(entry);
+    }
+    encoder.bytes
+}
+
+/// Bytes that are being written, see [`encode`].
+struct Encoder {
+    bytes: Vec<u8>,
+    previous: FunctionId,
+}
+
+impl Encoder {
+    /// With room for so many entries.
+    fn of(entries: usize) -> Self {
+        Self { bytes: Vec::with_capacity(entries * 2 + entries / 8 + 8), previous: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry) {
+        let step = u64::from(entry.function.wrapping_sub(self.previous));
+        self.previous = entry.function;
         let form = match entry.own {
             own if own == entry.total => LEAF,
             0 => ABOVE,
             _ => BOTH,
         };
-        push_pair(&mut bytes, step, entry.total << 2 | form);
+        push_pair(&mut self.bytes, step, entry.total << 2 | form);
         if form == BOTH {
-            push(&mut bytes, entry.own);
+            push(&mut self.bytes, entry.own);
         }
     }
-    bytes
 }
 
 /// The sum, by function, of what several [`encode`] made: the parts of one profile that fall into one cell.
@@ -170,7 +201,10 @@ mod tests {
                 .into_iter()
                 .map(|(function, (own, rest))| Entry { function, own, total: own + rest })
                 .collect();
-            prop_assert_eq!(decode(&encode(&entries)).collect::<Vec<_>>(), entries);
+            prop_assert_eq!(decode(&encode(&entries)).collect::<Vec<_>>(), entries.clone());
+            let half = entries.len() / 2;
+            prop_assert_eq!(encode_unordered(entries.iter().copied()), encode(&entries));
+            prop_assert_eq!(encode_unordered(entries[half..].iter().chain(&entries[..half]).copied()), encode(&entries));
         }
     }
 }

@@ -7,7 +7,7 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::{Folded, Profile, Samples, Stack, Temporality, content_hash, value_of_each};
 use serde::{Deserialize, Serialize};
 
-use crate::counts::encoding::{Entry, encode};
+use crate::counts::encoding::{Entry, encode_unordered};
 use crate::counts::functions::FunctionTable;
 use crate::counts::ids::{FunctionId, PathId};
 use crate::counts::paths::{decode_paths, encode_paths};
@@ -118,11 +118,9 @@ fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {
 
 /// Counts, or values, by function.
 fn functions_of(part: &Folded, ids: &[FunctionId]) -> Vec<u8> {
-    let mut entries = Vec::with_capacity(part.functions.len());
-    entries.extend(part.functions.iter().filter_map(|function| {
+    let entries = part.functions.iter().filter_map(|function| {
         let id = *ids.get(usize::try_from(function.name).ok()?)?;
         Some(Entry { function: id, own: function.own, total: function.total })
-    }));
-    entries.sort_unstable_by_key(|entry| entry.function);
-    encode(&entries)
+    });
+    encode_unordered(entries)
 }

@@ -152,25 +152,24 @@ fn hash_of(parts: &[&str]) -> u64 {
     stable_hash(parts.join("\0").as_bytes())
 }
 
-/// A set of the process's numbers, which lie close together.
+/// A set of the process's numbers, which lie close together: a bit each.
 #[derive(Debug, Default)]
 struct Numbers {
-    pages: Vec<Option<Box<[u64; PAGE / 64]>>>,
+    words: Vec<u64>,
 }
-
-const PAGE: usize = 4096;
 
 impl Numbers {
     /// Adds a number; returns whether it is new.
     #[inline]
     fn put(&mut self, number: u32) -> bool {
-        let (page, bit) = (index_of(number) / PAGE, index_of(number) % PAGE);
-        if page >= self.pages.len() {
-            self.pages.resize(page + 1, None);
+        let (place, bit) = (index_of(number) / 64, 1 << (number % 64));
+        if self.words.get(place).is_some_and(|word| word & bit != 0) {
+            return false;
         }
-        let word = &mut self.pages[page].get_or_insert_with(|| Box::new([0; PAGE / 64]))[bit / 64];
-        let is_new = *word & 1 << (bit % 64) == 0;
-        *word |= 1 << (bit % 64);
-        is_new
+        if place >= self.words.len() {
+            self.words.resize(place + 1, 0);
+        }
+        self.words[place] |= bit;
+        true
     }
 }
