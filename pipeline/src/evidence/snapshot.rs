@@ -22,15 +22,15 @@ use super::strata::hop_concentration;
 use super::tests::support_of;
 use crate::counts::functions::CellFunctions;
 use crate::counts::functions::which_of_several;
-use crate::counts::plane::Plane;
+use crate::counts::plane::{Plane, SUMMED, sums};
 
 /// The counts of one cell, by stratum, arm and bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Stable hash and name of each function, by the cell's number.
-    functions: Vec<(u64, Arc<str>)>,
+    /// Stable hash and name of each function, ascending by hash.
+    functions: Arc<[(u64, Arc<str>)]>,
     /// One entry a stratum.
-    strata: Vec<[Vec<SnapshotBucket>; 2]>,
+    strata: Vec<[Vec<Arc<SnapshotBucket>>; 2]>,
     /// Strata that both arms share.
     kept: usize,
 }
@@ -46,7 +46,7 @@ struct SnapshotBucket {
     total: KindCounts<Vec<(u32, u64)>>,
 }
 
-/// Counts of one kind and pairs of samples that share a profile, by function, ascending.
+/// Counts of one kind and pairs of samples that share a profile, by place in the snapshot's list of functions, ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct KindCounts<C> {
     counts: C,
@@ -56,23 +56,21 @@ struct KindCounts<C> {
 impl Snapshot {
     /// The counts of a cell's arms.
     pub fn of(functions: &CellFunctions, arms: &CellArms<'_>) -> Self {
-        let mut strata: Vec<[Vec<SnapshotBucket>; 2]> = Vec::new();
+        let by_number = functions.entries();
+        let mut numbers: Vec<usize> = (0..by_number.len()).collect();
+        numbers.sort_unstable_by_key(|&number| by_number[number].0);
+        let places: Vec<usize> = numbers.iter().map(|&number| index_of(functions.places()[number])).collect();
+        let mut strata: Vec<[Vec<Arc<SnapshotBucket>>; 2]> = Vec::new();
         arms.for_each_row(|stratum, side, bucket, states| {
             if stratum >= strata.len() {
                 strata.resize_with(stratum + 1, Default::default);
             }
-            let sparse = |planes: Vec<&Plane>| {
-                let sums =
-                    functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(index_of(f))).sum::<u64>());
-                let numbered = (0u32..).zip(sums);
-                numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()
-            };
             let of_kind = |kind| KindCounts {
-                counts: sparse(states.iter().flat_map(|state| state.planes(kind)).collect()),
-                pairs: sparse(states.iter().flat_map(|state| state.pairs(kind)).collect()),
+                counts: sparse(&states.iter().flat_map(|state| state.planes(kind)).collect::<Vec<_>>(), &places),
+                pairs: sparse(&states.iter().flat_map(|state| state.pairs(kind)).collect::<Vec<_>>(), &places),
             };
             let pods: BTreeSet<_> = states.iter().flat_map(|state| state.pods.keys().cloned()).collect();
-            strata[stratum][index(side)].push(SnapshotBucket {
+            strata[stratum][index(side)].push(Arc::new(SnapshotBucket {
                 bucket: bucket.0,
                 samples: states.iter().map(|state| state.samples).sum(),
                 requests: states.iter().map(|state| state.requests).sum(),
@@ -80,23 +78,35 @@ impl Snapshot {
                 pods: pods.into_iter().collect(),
                 own: of_kind(CountKind::SelfCount),
                 total: of_kind(CountKind::Total),
-            });
+            }));
         });
-        Self { functions: functions.entries().to_vec(), strata, kept: arms.kept }
+        let functions = numbers.iter().map(|&number| by_number[number].clone()).collect();
+        Self { functions, strata, kept: arms.kept }
     }
+}
+
+/// The sums of columns at these places that are more than 0, each with its index in the list.
+fn sparse(planes: &[&Plane], places: &[usize]) -> Vec<(u32, u64)> {
+    let end = places.iter().max().map_or(0, |&last| last + 1);
+    let mut all = vec![0; end];
+    for (start, block) in (0..).step_by(SUMMED).zip(all.chunks_mut(SUMMED)) {
+        sums(planes, start, block);
+    }
+    let numbered = (0u32..).zip(places.iter().map(|&place| all[place]));
+    numbered.filter(|&(_, count)| count > 0).collect()
 }
 
 impl Snapshot {
     /// The base alone, the pods of some buckets as head against those of the others; `None` if no stratum has both.
     pub(crate) fn halves_of_base(&self, is_head: impl Fn(u8) -> bool) -> Option<Self> {
-        let halves = |[_, base]: &[Vec<SnapshotBucket>; 2]| -> [Vec<SnapshotBucket>; 2] {
+        let halves = |[_, base]: &[Vec<Arc<SnapshotBucket>>; 2]| -> [Vec<Arc<SnapshotBucket>>; 2] {
             let (head, base) = base.iter().cloned().partition(|bucket| is_head(bucket.bucket));
             [head, base]
         };
         let strata: Vec<_> =
             self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
         let kept = strata.len();
-        (kept > 0).then(|| Self { functions: self.functions.clone(), kept, strata })
+        (kept > 0).then(|| Self { functions: Arc::clone(&self.functions), kept, strata })
     }
 }
 
@@ -148,15 +158,15 @@ pub(crate) fn counts_behind(cells: &[&Snapshot], function: Option<(u64, CountKin
 }
 
 impl Snapshot {
-    /// The cell's number of the function with this stable hash.
+    /// The place of the function with this stable hash.
     fn number_of(&self, hash: u64) -> Option<u32> {
-        let place = self.functions.iter().position(|(other, _)| *other == hash);
-        place.and_then(|place| u32::try_from(place).ok())
+        let place = self.functions.binary_search_by_key(&hash, |(other, _)| *other).ok()?;
+        u32::try_from(place).ok()
     }
 }
 
 impl SnapshotBucket {
-    /// `counted` is a function's number and kind; `None` for all samples.
+    /// `counted` is a function's place and kind; `None` for all samples.
     fn figures(&self, stratum: usize, arm: Side, counted: Option<(Option<u32>, CountKind)>) -> BucketFigures {
         let of = |counts: &[(u32, u64)], number: Option<u32>| {
             let found = number.and_then(|number| counts.binary_search_by_key(&number, |(other, _)| *other).ok());
@@ -183,62 +193,97 @@ impl SnapshotBucket {
 
 /// Several cells as one, over the union of their functions.
 #[derive(Debug)]
-pub(crate) struct Together {
+pub(crate) struct Together<'a> {
     /// Stable hash and name of each function, ascending.
     pub functions: Vec<(u64, Arc<str>)>,
     /// Strata of the cells that both arms share; all strata if none is.
-    strata: Vec<[Vec<Bucket>; 2]>,
+    strata: Vec<[Vec<Bucket<'a>>; 2]>,
     /// Strata of the cells that both arms share.
     pub kept: usize,
 }
 
 #[derive(Debug)]
-struct Bucket {
-    bucket: u8,
-    samples: u64,
-    requests: u64,
-    hop_squares: u128,
-    pods: Vec<PodId>,
-    own: KindCounts<Sparse>,
-    total: KindCounts<Sparse>,
+struct Bucket<'a> {
+    of_cell: &'a SnapshotBucket,
+    own: KindCounts<Renumbered<'a>>,
+    total: KindCounts<Renumbered<'a>>,
 }
 
-/// Counts of the functions that have any, ascending.
+/// Counts of a cell's bucket, by the places of functions in the union.
 #[derive(Debug)]
-struct Sparse(Vec<(usize, u64)>);
+struct Renumbered<'a> {
+    counts: &'a [(u32, u64)],
+    /// By place in the cell's list: the place in the union, ascending.
+    places: Arc<[u32]>,
+}
 
-impl BucketCounts for Sparse {
+impl Renumbered<'_> {
+    /// Those from this place in the union on.
+    fn from(&self, start: u32) -> impl Iterator<Item = (u32, u64)> {
+        let place = |&(f, count): &(u32, u64)| (self.places[index_of(f)], count);
+        let from = self.counts.partition_point(|held| place(held).0 < start);
+        self.counts[from..].iter().map(place)
+    }
+}
+
+impl BucketCounts for Renumbered<'_> {
     fn add_to(&self, start: usize, out: &mut [f64]) {
-        let from = self.0.partition_point(|&(f, _)| f < start);
-        let end = start + out.len();
-        for &(f, count) in self.0[from..].iter().take_while(|&&(f, _)| f < end) {
-            out[f - start] += float(count);
+        for (f, count) in self.from(u32::try_from(start).unwrap_or(u32::MAX)) {
+            match out.get_mut(index_of(f) - start) {
+                Some(sum) => *sum += float(count),
+                None => break,
+            }
         }
     }
 
     fn add_only(&self, functions: &[u32], out: &mut [f64]) {
         let Some(&first) = functions.first() else { return };
-        let from = self.0.partition_point(|&(f, _)| f < index_of(first));
-        let mut held = self.0[from..].iter().peekable();
+        let mut held = self.from(first).peekable();
         for (sum, &function) in out.iter_mut().zip(functions) {
-            let function = index_of(function);
             while held.next_if(|(f, _)| *f < function).is_some() {}
-            *sum += held.next_if(|(f, _)| *f == function).map_or(0.0, |&(_, count)| float(count));
+            *sum += held.next_if(|(f, _)| *f == function).map_or(0.0, |(_, count)| float(count));
         }
     }
 }
 
-impl Together {
+/// The functions of some cells, each once, ascending by hash.
+fn union(cells: &[&Snapshot]) -> Vec<(u64, Arc<str>)> {
+    let mut all: Vec<&(u64, Arc<str>)> = Vec::new();
+    for cell in cells {
+        let (before, mut more) = (std::mem::take(&mut all), cell.functions.iter().peekable());
+        all.reserve(before.len());
+        for one in before {
+            all.extend(std::iter::from_fn(|| more.next_if(|other| other.0 < one.0)));
+            while more.next_if(|other| other.0 == one.0).is_some() {}
+            all.push(one);
+        }
+        all.extend(more);
+    }
+    all.dedup_by_key(|one| one.0);
+    all.into_iter().cloned().collect()
+}
+
+/// The places of a cell's functions in a list that has all of them.
+fn places_in(all: &[(u64, Arc<str>)], cell: &Snapshot) -> Arc<[u32]> {
+    let mut numbered = (0u32..).zip(all).peekable();
+    let place = |(hash, _): &(u64, Arc<str>)| {
+        while numbered.next_if(|(_, other)| other.0 < *hash).is_some() {}
+        numbered.peek().map_or(u32::MAX, |(place, _)| *place)
+    };
+    cell.functions.iter().map(place).collect()
+}
+
+impl<'a> Together<'a> {
     /// Merges cells, in the order given.
-    pub fn of(cells: &[&Snapshot]) -> Self {
-        let union: BTreeMap<u64, Arc<str>> = cells.iter().flat_map(|cell| cell.functions.iter().cloned()).collect();
-        let functions: Vec<_> = union.into_iter().collect();
+    pub fn of(cells: &[&'a Snapshot]) -> Self {
+        let functions = union(cells);
         let any_kept = cells.iter().any(|cell| cell.kept > 0);
         let mut strata = Vec::new();
         for cell in cells.iter().filter(|cell| !any_kept || cell.kept > 0) {
-            let numbers: Vec<usize> =
-                cell.functions.iter().map(|(hash, _)| functions.partition_point(|(other, _)| other < hash)).collect();
-            strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(|arm| renumbered(arm, &numbers))));
+            let places = places_in(&functions, cell);
+            let arm =
+                |arm: &'a Vec<Arc<SnapshotBucket>>| arm.iter().map(|bucket| Bucket::of(bucket, &places)).collect();
+            strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(arm)));
         }
         Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum() }
     }
@@ -255,7 +300,7 @@ impl Together {
 
     /// Figures of an arm, except those of the function.
     pub fn figures(&self, side: Side) -> ArmFigures {
-        let buckets = || self.buckets(side);
+        let buckets = || self.of_cells(side);
         let requests: u64 = buckets().map(|bucket| bucket.requests).sum();
         let pods: BTreeSet<_> = buckets().flat_map(|bucket| &bucket.pods).collect();
         let occupied: BTreeSet<_> = buckets().map(|bucket| bucket.bucket).collect();
@@ -282,7 +327,7 @@ impl Together {
 
     /// Whether each bucket of both arms has requests in some stratum.
     pub fn knows_requests(&self) -> bool {
-        let known = |side| are_known(self.buckets(side).map(|of| (of.bucket, of.requests)));
+        let known = |side| are_known(self.of_cells(side).map(|of| (of.bucket, of.requests)));
         known(Side::Head) && known(Side::Base)
     }
 
@@ -294,7 +339,7 @@ impl Together {
 
     /// The pods of an arm that share a bucket, ascending.
     pub fn pods_of_bucket(&self, side: Side, bucket: u16) -> Vec<String> {
-        let here = self.buckets(side).filter(|of| u16::from(of.bucket) == bucket);
+        let here = self.of_cells(side).filter(|of| u16::from(of.bucket) == bucket);
         let pods: BTreeSet<&PodId> = here.flat_map(|bucket| &bucket.pods).collect();
         pods.into_iter().map(|pod| pod.as_str().to_owned()).collect()
     }
@@ -306,19 +351,32 @@ impl Together {
         sums
     }
 
-    fn buckets(&self, side: Side) -> impl Iterator<Item = &Bucket> {
+    fn of_cells(&self, side: Side) -> impl Iterator<Item = &'a SnapshotBucket> {
+        self.buckets(side).map(|bucket| bucket.of_cell)
+    }
+
+    fn buckets(&self, side: Side) -> impl Iterator<Item = &Bucket<'a>> {
         self.strata.iter().flat_map(move |arms| &arms[index(side)])
     }
 
     fn pods_by_bucket(&self, side: Side) -> BTreeMap<u16, u32> {
         let mut pods: BTreeMap<u16, BTreeSet<&PodId>> = BTreeMap::new();
-        self.buckets(side).for_each(|bucket| pods.entry(u16::from(bucket.bucket)).or_default().extend(&bucket.pods));
+        self.of_cells(side).for_each(|bucket| pods.entry(u16::from(bucket.bucket)).or_default().extend(&bucket.pods));
         pods.into_iter().map(|(bucket, pods)| (bucket, u32::try_from(pods.len()).unwrap_or(u32::MAX))).collect()
     }
 }
 
-impl Bucket {
-    fn of_kind(&self, kind: CountKind) -> &KindCounts<Sparse> {
+impl<'a> Bucket<'a> {
+    fn of(of_cell: &'a SnapshotBucket, places: &Arc<[u32]>) -> Self {
+        let renumbered = |counts: &'a Vec<(u32, u64)>| Renumbered { counts, places: Arc::clone(places) };
+        let of_kind = |kind: &'a KindCounts<Vec<(u32, u64)>>| KindCounts {
+            counts: renumbered(&kind.counts),
+            pairs: renumbered(&kind.pairs),
+        };
+        Self { of_cell, own: of_kind(&of_cell.own), total: of_kind(&of_cell.total) }
+    }
+
+    fn of_kind(&self, kind: CountKind) -> &KindCounts<Renumbered<'a>> {
         match kind {
             CountKind::SelfCount => &self.own,
             CountKind::Total => &self.total,
@@ -326,52 +384,85 @@ impl Bucket {
     }
 }
 
-fn arm(buckets: &[Bucket], kind: CountKind) -> Arm<'_> {
-    let pairs = |bucket| -> &dyn BucketCounts { &Bucket::of_kind(bucket, kind).pairs };
+fn arm<'t>(buckets: &'t [Bucket<'_>], kind: CountKind) -> Arm<'t> {
+    let pairs = |bucket: &'t Bucket<'_>| -> &'t dyn BucketCounts { &bucket.of_kind(kind).pairs };
     Arm {
         rows: buckets.iter().map(|bucket| row_of(bucket, kind)).collect(),
         hop_pairs: buckets.iter().map(pairs).collect(),
     }
 }
 
-fn row_of(bucket: &Bucket, kind: CountKind) -> BucketRow<'_> {
+fn row_of<'t>(bucket: &'t Bucket<'_>, kind: CountKind) -> BucketRow<'t> {
+    let of_cell = bucket.of_cell;
     BucketRow {
-        bucket: u16::from(bucket.bucket),
-        samples: bucket.samples,
-        requests: bucket.requests,
-        hop_concentration: hop_concentration(bucket.hop_squares, bucket.samples),
+        bucket: u16::from(of_cell.bucket),
+        samples: of_cell.samples,
+        requests: of_cell.requests,
+        hop_concentration: hop_concentration(of_cell.hop_squares, of_cell.samples),
         counts: vec![&bucket.of_kind(kind).counts],
     }
-}
-
-fn renumbered(buckets: &[SnapshotBucket], numbers: &[usize]) -> Vec<Bucket> {
-    let sparse = |counts: &[(u32, u64)]| {
-        let mut counts: Vec<_> = counts
-            .iter()
-            .filter_map(|&(f, count)| {
-                usize::try_from(f).ok().and_then(|f| numbers.get(f)).map(|&number| (number, count))
-            })
-            .collect();
-        counts.sort_unstable();
-        Sparse(counts)
-    };
-    let of_kind =
-        |kind: &KindCounts<Vec<(u32, u64)>>| KindCounts { counts: sparse(&kind.counts), pairs: sparse(&kind.pairs) };
-    let each = buckets.iter().map(|bucket| Bucket {
-        bucket: bucket.bucket,
-        samples: bucket.samples,
-        requests: bucket.requests,
-        hop_squares: bucket.hop_squares,
-        pods: bucket.pods.clone(),
-        own: of_kind(&bucket.own),
-        total: of_kind(&bucket.total),
-    });
-    each.collect()
 }
 
 fn index(side: Side) -> usize {
     match side {
         Side::Head => 0,
         Side::Base => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A cell with one bucket in each arm; `counts` by hash of the function.
+    fn cell(counts: &BTreeMap<u64, [u64; 2]>) -> Snapshot {
+        let arm = |side: usize| {
+            let held = (0u32..).zip(counts.values().map(|counts| counts[side])).filter(|(_, count)| *count > 0);
+            let counts: Vec<_> = held.collect();
+            let kind = || KindCounts { counts: counts.clone(), pairs: Vec::new() };
+            let samples = counts.iter().map(|(_, count)| count).sum();
+            let bucket = SnapshotBucket {
+                bucket: 3,
+                samples,
+                requests: 0,
+                hop_squares: 0,
+                pods: Vec::new(),
+                own: kind(),
+                total: kind(),
+            };
+            vec![Arc::new(bucket)]
+        };
+        let functions = counts.keys().map(|&hash| (hash, Arc::from(format!("f{hash}")))).collect();
+        Snapshot { functions, strata: vec![[arm(0), arm(1)]], kept: 1 }
+    }
+
+    proptest! {
+        /// Law: a function of several cells together has the samples that it has in each, however they are read.
+        #[test]
+        fn together_is_the_sum_of_cells(
+            cells in proptest::collection::vec(proptest::collection::btree_map(0u64..40, [0u64..9, 0u64..9], 0..30), 0..5),
+            start in 0usize..40,
+        ) {
+            let snapshots: Vec<Snapshot> = cells.iter().map(cell).collect();
+            let together = Together::of(&snapshots.iter().collect::<Vec<_>>());
+            let hashes: BTreeSet<u64> = cells.iter().flat_map(BTreeMap::keys).copied().collect();
+            prop_assert!(together.functions.iter().map(|(hash, _)| *hash).eq(hashes.iter().copied()));
+            for (index, side) in Side::BOTH.into_iter().enumerate() {
+                let of = |hash: &u64| cells.iter().filter_map(|cell| cell.get(hash)).map(|counts| counts[index]).sum::<u64>();
+                let expected: Vec<f64> = hashes.iter().map(|hash| float(of(hash))).collect();
+                prop_assert_eq!(&together.counts(side, CountKind::SelfCount), &expected);
+                let from = start.min(expected.len());
+                let (mut some, mut odd) = (vec![0.0; expected.len() - from], vec![0.0; expected.len() / 2]);
+                let odds: Vec<u32> = (0u32..).skip(1).step_by(2).take(odd.len()).collect();
+                for bucket in together.buckets(side) {
+                    bucket.total.counts.add_to(from, &mut some);
+                    bucket.total.counts.add_only(&odds, &mut odd);
+                }
+                prop_assert_eq!(&some[..], &expected[from..]);
+                prop_assert!(odd.iter().zip(&odds).all(|(&sum, &place)| sum.to_bits() == expected[index_of(place)].to_bits()));
+            }
+        }
     }
 }

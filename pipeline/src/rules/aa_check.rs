@@ -44,7 +44,7 @@ pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> 
         .iter()
         .filter_map(|(cell, report)| Some((cell, report.snapshot.halves_of_base(is_even)?)))
         .collect();
-    let strata_detail: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
+    let strata_detail: Vec<Together<'_>> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
     let together = Together::of(&halves.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
     let tested: Vec<Vec<Option<ShareRows<'_>>>> =
         strata_detail.iter().map(|cell| tests_of(cell, kinds, rules, true)).collect();
@@ -95,7 +95,7 @@ fn counted(q_values: &[f64], q: f64) -> Checked {
 }
 
 /// Each function's part of all samples.
-fn shares(all: &Together, kind: CountKind) -> Vec<f64> {
+fn shares(all: &Together<'_>, kind: CountKind) -> Vec<f64> {
     let total = |side| signed_float(all.figures(side).total);
     let samples = total(Side::Head) + total(Side::Base);
     let counts = all.counts(Side::Head, kind).into_iter().zip(all.counts(Side::Base, kind));
@@ -103,7 +103,7 @@ fn shares(all: &Together, kind: CountKind) -> Vec<f64> {
 }
 
 /// ln p of a cell's functions in the order of those of all cells; NaN where not tested.
-fn column(cell: &Together, rows: Option<&ShareRows<'_>>, all: &Together) -> Vec<f64> {
+fn column(cell: &Together<'_>, rows: Option<&ShareRows<'_>>, all: &Together<'_>) -> Vec<f64> {
     let mut column = vec![f64::NAN; all.functions.len()];
     let Some(rows) = rows else { return column };
     for ((hash, _), &ln_p) in cell.functions.iter().zip(&rows.rows.ln_p_row) {

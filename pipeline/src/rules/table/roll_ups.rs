@@ -114,7 +114,7 @@ fn roll_up(
 /// The tests of each kind of count over several cells together, on the scales of their self counts; `None` if there are
 /// too few pods for a test. If requests are not known, few functions have a scale too.
 pub fn tests_of<'t>(
-    together: &'t Together,
+    together: &'t Together<'_>,
     kinds: &[CountKind],
     rules: &TableRules,
     requests_known: bool,
@@ -134,7 +134,7 @@ pub fn tests_of<'t>(
 }
 
 fn frame(
-    together: &Together,
+    together: &Together<'_>,
     cell: &CellKey,
     example: &[RowEvidence],
     scope: Scope,
