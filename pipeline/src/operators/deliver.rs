@@ -112,11 +112,10 @@ impl<'scope> Deliver<'scope> for StreamVec<'scope, u64, OutputRow> {
 
 fn tables(rows: Vec<OutputRow>) -> Tables {
     let mut tables = Tables::default();
-    // The other tables are small.
-    tables.cells.reserve_exact(rows.iter().filter(|row| matches!(row, OutputRow::Cell(_))).count());
+    let mut cells = Vec::new();
     for row in rows {
         match row {
-            OutputRow::Cell(row) => tables.cells.push(Arc::unwrap_or_clone(row)),
+            OutputRow::Cell(row) => cells.push(row),
             OutputRow::Evidence(row) => tables.evidence.push(*row),
             OutputRow::Flag(row) => tables.flags.push(*row),
             OutputRow::Comparison(row) => tables.comparisons.push(*row),
@@ -137,6 +136,10 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::FanOut(row) => tables.fan_out.push(row),
         }
     }
+    // The other tables are small. These rows are not moved until their order is known.
+    cells.sort_by(|one, other| one.in_order(other));
+    tables.cells.reserve_exact(cells.len());
+    tables.cells.extend(cells.into_iter().map(Arc::unwrap_or_clone));
     tables.sort();
     tables
 }

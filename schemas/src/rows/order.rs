@@ -1,5 +1,7 @@
 //! The order of the rows of a hop: time first, then the subject of the row.
 
+use std::cmp::Ordering;
+
 use super::{
     CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow,
     LoadCurveRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
@@ -13,7 +15,7 @@ use crate::verdict::{FlagState, Scope, TimeMeasure};
 impl Tables {
     /// Sorts each table by its key: time first, then the subject of the row.
     pub fn sort(&mut self) {
-        self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
+        self.cells.sort_by(CellRow::in_order);
         self.evidence.sort_by(|a, b| of_evidence(a).cmp(&of_evidence(b)));
         self.flags.sort_by(|a, b| of_flag(a).cmp(&of_flag(b)));
         self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
@@ -32,6 +34,14 @@ impl Tables {
         self.clocks.sort();
         self.limits.sort();
         self.fan_out.sort();
+    }
+}
+
+impl CellRow {
+    /// The order of rows in their table.
+    #[must_use]
+    pub fn in_order(&self, other: &Self) -> Ordering {
+        of_cell(self).cmp(&of_cell(other))
     }
 }
 
