@@ -10,7 +10,8 @@
 //! At `flagged` the sink has the rows of the hop. Nothing of the next hop is in flight meanwhile, so a hop's time is
 //! the cost of one hop, not the throughput of a pipeline that overlaps several.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Instant;
@@ -18,12 +19,13 @@ use std::time::Instant;
 use fleetdiff_pipeline::run::{RunError, run};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::rows::{CellKey, Tables};
+use fleetdiff_schemas::rows::{CellKey, FlagRow, Tables};
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::FlagState;
 
+use crate::article::hash;
 use crate::workload::Workload;
 
 /// A flag as it is raised: hop counted from 0, cell, function.
@@ -63,12 +65,61 @@ pub struct Outcome {
     pub hops: Vec<HopTime>,
     /// What was raised.
     pub raised: Raised,
+    /// The rows that were raised and not cleared by the end of each measured hop.
+    pub standing: Standing,
     /// Rows tested at the last measured look.
     pub tests: i64,
     /// Samples counted, by the ledger.
     pub counted: i64,
     /// Hash of every flag and every evaluation, including all bits of their floats.
     pub rows: u64,
+}
+
+/// The rows that are raised, and their count and hash over hops: what is [`Found`](crate::article::Found) where no row stays flagged that is not
+/// significant.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    now: HashSet<(CellKey, String)>,
+    /// Rows of all measured hops.
+    pub flags: u64,
+    /// Sum of [`hash`] over them.
+    pub hash: u64,
+}
+
+impl Standing {
+    /// Takes the changes of a hop, counted from 0.
+    fn change(&mut self, flags: &[FlagRow]) {
+        for flag in flags {
+            let row = (flag.row.cell.clone(), flag.row.function.clone());
+            if flag.state == FlagState::Raised { self.now.insert(row) } else { self.now.remove(&row) };
+        }
+    }
+
+    /// Counts what stands at the end of a hop.
+    fn count(&mut self, hop: u64, numbers: &Numbers) {
+        for (cell, function) in &self.now {
+            let found = numbers.cells.get(cell).zip(numbers.functions.get(function));
+            let (cell, function) = found.expect("the workload has the cells and functions of its flags");
+            self.flags += 1;
+            self.hash = self.hash.wrapping_add(hash(hop, *cell, *function));
+        }
+    }
+}
+
+/// The numbers of a workload's cells and functions.
+struct Numbers {
+    cells: HashMap<CellKey, u64>,
+    functions: HashMap<String, u64>,
+}
+
+impl Numbers {
+    fn of(workload: &Workload) -> Self {
+        let functions = 0..usize::try_from(workload.size.functions).unwrap_or(0);
+        Self {
+            cells: (0..workload.cells()).map(|number| workload.cell(number)).zip(0..).collect(),
+            functions: functions.map(|number| workload.name(number).to_string()).zip(0..).collect(),
+        }
+    }
 }
 
 /// Runs a workload with this number of workers.
@@ -89,8 +140,9 @@ pub fn drive(workload: &Arc<Workload>, workers: usize) -> Result<Outcome, RunErr
     let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
         Ok(vec![Box::new(Feed::new(&for_sources.0, &for_sources.1, worker, workers))])
     };
-    let last = workload.hops() - 2;
-    run(&workload.config(), workers, Arc::new(sources), Box::new(Rows { clock: Arc::clone(&clock), last }))?;
+    let (measured, numbers) = (workload.window..=workload.hops() - 2, Numbers::of(workload));
+    let rows = Rows { clock: Arc::clone(&clock), measured, numbers };
+    run(&workload.config(), workers, Arc::new(sources), Box::new(rows))?;
     let mut outcome = std::mem::take(&mut *clock.outcome.lock().unwrap_or_else(PoisonError::into_inner));
     let moments = clock.moments.lock().unwrap_or_else(PoisonError::into_inner);
     let measured = (0..).zip(&*moments).skip(usize::try_from(workload.window).unwrap_or(0));
@@ -222,8 +274,9 @@ impl Source for Feed {
 /// Notes when rows come, and what they raise.
 struct Rows {
     clock: Arc<Clock>,
-    /// The last hop that counts, from 0.
-    last: u64,
+    /// The hops that are measured, counted from 0: none after them counts.
+    measured: RangeInclusive<u64>,
+    numbers: Numbers,
 }
 
 impl Sink for Rows {
@@ -231,14 +284,18 @@ impl Sink for Rows {
         let now = Instant::now();
         let number = hop.0 - self.clock.first.0;
         self.clock.note(number, |moment| moment.flagged = Some(now));
-        if number <= self.last {
+        if number <= *self.measured.end() {
             let mut outcome = self.clock.outcome.lock().unwrap_or_else(PoisonError::into_inner);
             outcome.rows =
                 stable_hash(format!("{:x} {:?} {:?}", outcome.rows, rows.flags, rows.comparisons).as_bytes());
+            outcome.standing.change(&rows.flags);
+            if self.measured.contains(&number) {
+                outcome.standing.count(number, &self.numbers);
+            }
             let raised = rows.flags.into_iter().filter(|flag| flag.state == FlagState::Raised);
             outcome.raised.extend(raised.map(|flag| (number, flag.row.cell, flag.row.function)));
             outcome.counted += rows.ledger.iter().map(|row| row.samples_counted).sum::<i64>();
-            if number == self.last {
+            if number == *self.measured.end() {
                 outcome.tests = rows
                     .comparisons
                     .iter()

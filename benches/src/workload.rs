@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::config::{Comparing, Config, Method};
 use fleetdiff_schemas::identity::{Build, Identity, stable_hash};
 use fleetdiff_schemas::profile::{
     CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Stamped, Temporality,
@@ -110,6 +110,8 @@ pub struct Workload {
     pub measured: u64,
     /// Every n-th hop is a look. 2 by default, so that each look is next to a hop without one.
     pub look_every: u64,
+    /// The method that decides.
+    pub method: Method,
     /// The pods.
     pub pods: Vec<Pod>,
     names: Arc<[Arc<str>]>,
@@ -122,7 +124,7 @@ impl Workload {
         let pods = (0..size.pods).map(|number| pod(number, mix)).collect();
         let names = (0..size.functions)
             .map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
-        Self { size, mix, window, measured, look_every: 2, pods, names: names.collect() }
+        Self { size, mix, window, measured, look_every: 2, method: Method::Honest, pods, names: names.collect() }
     }
 
     /// All hops.
@@ -189,6 +191,7 @@ impl Workload {
             report_every: Nanos::from_seconds(i64::from(i32::MAX)),
             comparing: Comparing::Named { base: vec![Build::from(BUILDS.1)], head: Build::from(BUILDS.0) },
             count_kinds: vec![CountKind::SelfCount],
+            method: self.method,
             ..Config::default()
         }
     }
