@@ -1,4 +1,5 @@
-//! Decoding: bytes to profiles, each format compared with the structs that prost makes of the same bytes.
+//! Decoding: bytes to profiles, each format compared with the structs that prost makes of the same bytes, and with what inflating
+//! them alone costs.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
 
@@ -27,11 +28,19 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const WHOLE: usize = 41;
 const QUICK: usize = 9;
 
-/// Records of one format, uncompressed, in memory before any clock starts.
+/// Records of one format, in memory before any clock starts.
 struct Input {
     name: &'static str,
     format: Format,
     records: Vec<Record>,
+}
+
+/// What was measured of an input, one figure a pass, in seconds.
+#[derive(Default)]
+struct Times {
+    decoded: Vec<f64>,
+    structs: Vec<f64>,
+    inflated: Vec<f64>,
 }
 
 /// Its bytes, and what is known about them.
@@ -43,15 +52,17 @@ fn main() -> ExitCode {
     say(&format!("one thread, {passes} passes in turn; median [quartiles] over passes"));
     let inputs = inputs();
     // In turn, so that a disturbance of the machine affects all equally.
-    let mut times = vec![(Vec::new(), Vec::new()); inputs.len()];
+    let packed: Vec<Vec<Vec<u8>>> = inputs.iter().map(packed).collect();
+    let mut times: Vec<Times> = inputs.iter().map(|_| Times::default()).collect();
     for _ in 0..passes {
-        for (input, (decoded, beside)) in inputs.iter().zip(&mut times) {
-            decoded.push(seconds(|| decode(input)));
-            beside.push(seconds(|| structs(input)));
+        for ((input, packed), times) in inputs.iter().zip(&packed).zip(&mut times) {
+            times.decoded.push(seconds(|| decode(input)));
+            times.structs.push(seconds(|| structs(input)));
+            times.inflated.push(seconds(|| inflate(packed)));
         }
     }
-    for (input, (decoded, beside)) in inputs.iter().zip(times) {
-        tell(input, Spread::of(decoded), Spread::of(beside));
+    for ((input, packed), times) in inputs.iter().zip(&packed).zip(times) {
+        tell(input, packed, times);
     }
     ExitCode::SUCCESS
 }
@@ -80,12 +91,11 @@ fn inputs() -> Vec<Input> {
     let collected = Input { name: "otlp: records of a Collector", format: Format::Otlp, records: collected };
     let folded = recorded("folded: cpu of rd-listpack", Format::Folded, "rd-listpack");
     let labels = pprof.records.first().map_or_else(nobody, |(_, labels)| labels.clone());
-    let large = Input {
-        name: "pprof: 100,000 samples over 5,000 locations",
-        format: Format::Pprof,
-        records: vec![(large::profile(), labels)],
-    };
-    vec![large, pprof, same, columnar, collected, folded]
+    let generated =
+        |name, depths| Input { name, format: Format::Pprof, records: vec![(large::profile(depths), labels.clone())] };
+    let large = generated("pprof: 100,000 samples over 5,000 locations", large::USUAL);
+    let deep = generated("pprof: the same with stacks of 200 to 499 frames", large::DEEP);
+    vec![large, deep, pprof, same, columnar, collected, folded]
 }
 
 /// The files of a fleet without their compression.
@@ -131,11 +141,22 @@ fn structs(input: &Input) -> Structs {
     made
 }
 
+/// The records of an input as they are sent: gzipped.
+fn packed(input: &Input) -> Vec<Vec<u8>> {
+    input.records.iter().map(|(bytes, _)| compression::gzip(bytes)).collect()
+}
+
+/// The bytes of records by the inflater of decoders. Each is dropped before the next, as decoders do.
+fn inflate(packed: &[Vec<u8>]) -> usize {
+    packed.iter().map(|bytes| compression::decompress(bytes, usize::MAX).map_or(0, |bytes| bytes.len())).sum()
+}
+
 /// Prints how fast an input was decoded.
 ///
 /// Panics if there is no output: such a bench would be meaningless.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "figures for people")]
-fn tell(input: &Input, decoded: Spread, structs: Spread) {
+fn tell(input: &Input, packed: &[Vec<u8>], times: Times) {
+    let [decoded, structs, inflated] = [times.decoded, times.structs, times.inflated].map(Spread::of);
     let profiles = decode(input);
     let stacks: usize = profiles
         .iter()
@@ -150,7 +171,8 @@ fn tell(input: &Input, decoded: Spread, structs: Spread) {
     let whole = !of_prost || made.pprof.len() + made.otlp.len() == input.records.len();
     assert!(whole, "{}: prost cannot read a record", input.name);
     let bytes: usize = input.records.iter().map(|(bytes, _)| bytes.len()).sum();
-    let packed: usize = input.records.iter().map(|(bytes, _)| compression::gzip(bytes).len()).sum();
+    assert!(inflate(packed) == bytes, "{}: a record cannot be inflated", input.name);
+    let packed: usize = packed.iter().map(Vec::len).sum();
     let rates = |spent: Spread| {
         let per_second = |amount: f64| spent.map(|seconds| amount / seconds);
         format!("{} MB/s, {} k stacks/s", per_second(bytes as f64 / 1e6), per_second(stacks as f64 / 1e3))
@@ -163,6 +185,12 @@ fn tell(input: &Input, decoded: Spread, structs: Spread) {
         bytes as f64 / 1e6,
         packed as f64 / 1e6,
         rates(decoded),
+    ));
+    say(&format!(
+        "  inflating     {} (decoder x {:.2} its time, both x {:.2})",
+        rates(inflated),
+        decoded.median / inflated.median,
+        1.0 + decoded.median / inflated.median,
     ));
     if of_prost {
         say(&format!("  prost structs {} (decoder x {:.2} as fast)", rates(structs), structs.median / decoded.median));

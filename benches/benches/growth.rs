@@ -1,4 +1,5 @@
-//! How the cost of a hop grows with the fleet: nanoseconds per counted entry and per test, for more pods, more functions and a longer past.
+//! How the cost of a hop grows with the fleet: nanoseconds per counted entry and per test, for more pods, more functions, cells of another
+//! size, more strata, and a longer past.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench growth -- [--quick]`; see README.md of this folder.
 
@@ -22,7 +23,14 @@ const WHOLE: (u64, u64) = (60, 24);
 const QUICK: (u64, u64) = (18, 12);
 /// Pods and functions of the fleets; the others are those of the medium size.
 const PODS: [usize; 4] = [200, 800, 3_200, 12_800];
-const FUNCTIONS: [u32; 5] = [2_000, 6_000, 20_000, 60_000, 200_000];
+const FUNCTIONS: [u32; 6] = [2_000, 6_000, 20_000, 60_000, 200_000, 300_000];
+/// Fleets of other shapes: many small cells, two huge ones, and these in 4 and 64 strata.
+const SHAPES: [(Size, Mix); 4] = [
+    (Size { pods: 2_000, cells: (20, 20), ..MEDIUM }, Mix::CanaryInEveryCell),
+    (Size { cells: (2, 1), ..MEDIUM }, Mix::CanaryInEveryCell),
+    (Size { cells: (2, 1), ..MEDIUM }, Mix::Half),
+    (Size { cells: (2, 1), kinds: 32, ..MEDIUM }, Mix::Half),
+];
 /// How many times its window a service runs for the last line.
 const PAST: u64 = 8;
 
@@ -31,34 +39,39 @@ fn main() -> ExitCode {
     let is_quick = asked.has("--quick");
     let (window, measured) = if is_quick { QUICK } else { WHOLE };
     say(&format!(
-        "window of {window} hops, {measured} measured, {WORKERS} workers, 42 cells, {} samples a pod and hop; median [quartiles] over hops",
+        "window of {window} hops, {measured} measured, {WORKERS} workers, {} samples a pod and hop; median [quartiles] over hops",
         MEDIUM.samples
     ));
     say(&format!(
-        "{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
-        "pods", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
+        "{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "pods", "cells", "strata", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
     ));
     for pods in PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }) {
-        measure(Size { pods, ..MEDIUM }, window, measured);
+        measure(Size { pods, ..MEDIUM }, Mix::CanaryInEveryCell, window, measured);
     }
     for functions in FUNCTIONS {
-        measure(Size { functions, ..MEDIUM }, window, measured);
+        measure(Size { functions, ..MEDIUM }, Mix::CanaryInEveryCell, window, measured);
+    }
+    for (size, mix) in SHAPES {
+        measure(size, mix, window, measured);
     }
     over_time(Size { pods: 200, functions: 2_000, ..MEDIUM }, QUICK.0);
     ExitCode::SUCCESS
 }
 
 /// A line of one fleet. Time is that of all workers: milliseconds of the wall clock, times workers.
-fn measure(size: Size, window: u64, measured: u64) {
-    let workload = Arc::new(Workload::new(size, Mix::CanaryInEveryCell, window, measured));
+fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
+    let workload = Arc::new(Workload::new(size, mix, window, measured));
     let entries = entries_of(&workload);
     let outcome = drive(&workload, WORKERS).expect("the dataflow runs");
     let folds = outcome.hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
     let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
     let tests = f64::from(i32::try_from(outcome.tests).unwrap_or(i32::MAX));
     say(&format!(
-        "{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
         size.pods,
+        workload.cells(),
+        if mix == Mix::Half { 2 * size.kinds } else { 1 },
         size.functions,
         entries,
         nanoseconds(folds.collect()).to_string(),

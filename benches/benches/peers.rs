@@ -34,7 +34,8 @@ struct Line {
     threads: String,
     first: f64,
     passes: Vec<f64>,
-    tests: f64,
+    /// Tests a hop; empty where they are not counted.
+    tests: String,
     flags: String,
 }
 
@@ -110,10 +111,14 @@ fn ours(workload: &Arc<Workload>, reference: Found) -> Vec<Line> {
             line.spent(number, outcome.hops.iter().map(|hop| hop.intake + hop.close).sum());
             if workload.method == Method::Article {
                 let Standing { flags, hash, .. } = outcome.standing;
-                assert_eq!((flags, hash), (reference.flags, reference.hash), "flags (left) differ from the reference's");
+                assert_eq!(
+                    (flags, hash),
+                    (reference.flags, reference.hash),
+                    "flags (left) differ from the reference's"
+                );
                 line.flags = format!("{flags} {hash:016x}");
             } else {
-                line.tests = float(outcome.tests.unsigned_abs());
+                line.tests = outcome.tests.to_string();
                 line.flags = format!("(rows {:016x})", outcome.rows);
             }
         }
@@ -124,13 +129,13 @@ fn ours(workload: &Arc<Workload>, reference: Found) -> Vec<Line> {
 impl Line {
     fn of(name: &str, threads: &str) -> Self {
         let (name, threads) = (name.to_owned(), threads.to_owned());
-        Self { name, threads, first: f64::NAN, passes: Vec::new(), tests: f64::NAN, flags: String::new() }
+        Self { name, threads, first: f64::NAN, passes: Vec::new(), tests: String::new(), flags: String::new() }
     }
 
     fn add(&mut self, number: usize, pass: Pass, measured: usize) {
         let Found { flags, tests, hash } = pass.found;
         self.spent(number, pass.milliseconds);
-        self.tests = float(tests) / length_float(measured);
+        self.tests = format!("{:.0}", float(tests) / length_float(measured));
         self.flags = format!("{flags} {hash:016x}");
     }
 
@@ -149,7 +154,7 @@ fn print(lines: &[Line], samples: f64, measured: f64) {
         let rate = spread.map(|ms| samples / ms / 1e3);
         let hop = spread.map(|ms| ms / measured);
         let first = format!("{:.1}", first / measured);
-        say(&format!("{name:<26}{threads:>8}{rate:>24}{hop:>24}{first:>12}{tests:>10.0}  {flags}"));
+        say(&format!("{name:<26}{threads:>8}{rate:>24}{hop:>24}{first:>12}{tests:>10}  {flags}"));
     }
 }
 

@@ -91,7 +91,11 @@ impl Standing {
     fn change(&mut self, flags: &[FlagRow]) {
         for flag in flags {
             let row = (flag.row.cell.clone(), flag.row.function.clone());
-            if flag.state == FlagState::Raised { self.now.insert(row) } else { self.now.remove(&row) };
+            if flag.state == FlagState::Raised {
+                self.now.insert(row)
+            } else {
+                self.now.remove(&row)
+            };
         }
     }
 

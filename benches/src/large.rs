@@ -1,16 +1,23 @@
 //! A generated CPU profile of a large program, in which stacks, not names, are most of the profile.
 
+use std::ops::Range;
+
 use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
 use prost::Message;
 
 const FUNCTIONS: u64 = 5_000;
 const SAMPLES: usize = 100_000;
 
-/// The bytes of a pprof profile of 100,000 samples over 5,000 locations, each of one function; a stack has 8 to 55
-/// frames, with few different functions near the root and any function from the twelfth frame on. Nearly all stacks
-/// differ. There are no labels or mappings.
+/// Frames of a stack of a program as most are.
+pub const USUAL: Range<u64> = 8..56;
+/// Frames of a stack of a program that calls itself, or whose framework has many layers.
+pub const DEEP: Range<u64> = 200..500;
+
+/// The bytes of a pprof profile of 100,000 samples over 5,000 locations, each of one function; the frames of a stack are as many as
+/// drawn from `depths`, with few different functions near the root and any function from the twelfth frame on. Nearly all
+/// stacks differ. There are no labels or mappings.
 #[must_use]
-pub fn profile() -> Vec<u8> {
+pub fn profile(depths: Range<u64>) -> Vec<u8> {
     let mut strings: Vec<String> = ["", "samples", "count", "cpu", "nanoseconds"].map(str::to_owned).to_vec();
     strings.extend(
         (0..FUNCTIONS).map(|function| format!("service/part{}.Type{}.method{function}", function % 40, function % 700)),
@@ -30,7 +37,7 @@ pub fn profile() -> Vec<u8> {
     }
     let mut draw = Draw(1);
     for _ in 0..SAMPLES {
-        let frames = 8 + draw.below(48);
+        let frames = depths.start + draw.below(depths.end - depths.start);
         let mut stack: Vec<u64> =
             (0..frames).map(|depth| 1 + draw.below((2 << depth.min(12)).min(FUNCTIONS))).collect();
         stack.reverse();

@@ -17,8 +17,6 @@ use fleetdiff_schemas::profile::{
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
-/// Regions and cohorts; together the cells.
-pub const CELLS: (usize, usize) = (7, 6);
 /// Length of a hop.
 const HOP: Nanos = Nanos::from_seconds(10);
 /// The head build and the base build.
@@ -39,7 +37,7 @@ pub enum Mix {
     Canary,
     /// Two pods in every cell, 10 %; one stratum. As many tests as with one head pod in every cell.
     CanaryInEveryCell,
-    /// Half of the pods; four strata: two kinds of machine, and the hour changes within the window.
+    /// Half of the pods; strata by kind of machine, and by the hour, which changes within the window.
     Half,
 }
 
@@ -53,7 +51,7 @@ impl Mix {
         match self {
             Self::Canary => "5 %, 1 stratum",
             Self::CanaryInEveryCell => "10 %, 1 stratum",
-            Self::Half => "50 %, 4 strata",
+            Self::Half => "50 %, several strata",
         }
     }
 
@@ -78,12 +76,27 @@ pub struct Size {
     pub functions: u32,
     /// Samples that a pod gives in a hop.
     pub samples: u32,
+    /// Regions and cohorts; together the cells.
+    pub cells: (usize, usize),
+    /// Kinds of machine where the mix has strata: half as many as its strata.
+    pub kinds: usize,
 }
 
 /// 20,000 functions, 1,000 samples a pod and hop.
-pub const MEDIUM: Size = Size { name: "medium", pods: 800, functions: 20_000, samples: 1_000 };
+pub const MEDIUM: Size = Size { name: "medium", pods: 800, functions: 20_000, samples: 1_000, cells: (7, 6), kinds: 2 };
 /// 100,000 functions, 2,000 samples a pod and hop.
-pub const LARGE: Size = Size { name: "large", pods: 800, functions: 100_000, samples: 2_000 };
+pub const LARGE: Size = Size { name: "large", functions: 100_000, samples: 2_000, ..MEDIUM };
+
+impl Size {
+    /// Cell by number.
+    fn cell(self, number: usize) -> CellKey {
+        let (region, cohort) = (number % self.cells.0, number / self.cells.0);
+        CellKey {
+            region: format!("region-{region}").as_str().into(),
+            cohort: format!("cohort-{cohort}").as_str().into(),
+        }
+    }
+}
 
 /// One pod.
 #[derive(Clone, Debug)]
@@ -121,7 +134,7 @@ impl Workload {
     /// The fleet of this size and mix.
     #[must_use]
     pub fn new(size: Size, mix: Mix, window: u64, measured: u64) -> Self {
-        let pods = (0..size.pods).map(|number| pod(number, mix)).collect();
+        let pods = (0..size.pods).map(|number| pod(number, size, mix)).collect();
         let names = (0..size.functions)
             .map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
         Self { size, mix, window, measured, look_every: 2, method: Method::Honest, pods, names: names.collect() }
@@ -142,17 +155,13 @@ impl Workload {
     /// Cell by number.
     #[must_use]
     pub fn cell(&self, number: usize) -> CellKey {
-        let (region, cohort) = (number % CELLS.0, number / CELLS.0);
-        CellKey {
-            region: format!("region-{region}").as_str().into(),
-            cohort: format!("cohort-{cohort}").as_str().into(),
-        }
+        self.size.cell(number)
     }
 
     /// Number of cells.
     #[must_use]
     pub fn cells(&self) -> usize {
-        CELLS.0 * CELLS.1
+        self.size.cells.0 * self.size.cells.1
     }
 
     /// The time block of a hop counted from 0: the hour changes, if at all, when two thirds of the window are filled.
@@ -253,18 +262,23 @@ impl Workload {
     }
 }
 
-fn pod(number: usize, mix: Mix) -> Pod {
-    let cells = CELLS.0 * CELLS.1;
+fn pod(number: usize, size: Size, mix: Mix) -> Pod {
+    let cells = size.cells.0 * size.cells.1;
     let (cell, place) = (number % cells, number / cells);
     let head = mix.is_head(cell, place);
     let name = format!("pod-{number}");
-    let kind = if mix == Mix::Half && (place / 2) % 2 == 1 { "m8g.2xlarge" } else { "m8i.2xlarge" };
+    let kind = if mix == Mix::Half { (place / 2) % size.kinds } else { 0 };
+    let CellKey { region, cohort } = size.cell(cell);
     let identity = Identity {
         service: "video".into(),
         build: if head { BUILDS.0 } else { BUILDS.1 }.into(),
-        region: format!("region-{}", cell % CELLS.0).as_str().into(),
-        cohort: format!("cohort-{}", cell / CELLS.0).as_str().into(),
-        hardware: kind.into(),
+        region,
+        cohort,
+        hardware: match kind {
+            0 => "m8i.2xlarge".into(),
+            1 => "m8g.2xlarge".into(),
+            more => format!("kind-{more}").as_str().into(),
+        },
         node: None,
         pod: name.as_str().into(),
         process_start: Some(Nanos(0)),
@@ -320,6 +334,14 @@ mod tests {
     fn mixes_have_the_head_pods_that_they_say() {
         let heads = |mix| Workload::new(MEDIUM, mix, 18, 6).pods.iter().filter(|pod| pod.head).count();
         assert_eq!(Mix::ALL.map(heads), [42, 84, 420]);
+    }
+
+    #[test]
+    fn every_kind_of_machine_has_pods_of_both_builds_in_each_cell() {
+        let fleet = Workload::new(Size { cells: (2, 1), kinds: 32, ..MEDIUM }, Mix::Half, 18, 6);
+        let places = fleet.pods.iter().map(|pod| (pod.cell, pod.identity.hardware.clone(), pod.head));
+        assert_eq!(places.collect::<std::collections::BTreeSet<_>>().len(), 2 * 32 * 2);
+        assert_eq!(fleet.cells(), 2);
     }
 
     #[test]

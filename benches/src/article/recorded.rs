@@ -141,11 +141,11 @@ fn profiles(workload: &Workload, hop: u64) -> Vec<(u16, Vec<Arrival>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Mix, Size};
+    use crate::workload::{MEDIUM, Mix, Size};
 
     #[test]
     fn a_file_has_its_columns_and_all_samples() {
-        let size = Size { name: "tiny", pods: 84, functions: 50, samples: 100 };
+        let size = Size { name: "tiny", pods: 84, functions: 50, samples: 100, ..MEDIUM };
         let recorded = Recorded::of(&Workload::new(size, Mix::CanaryInEveryCell, 3, 2), 2);
         assert_eq!(recorded.samples(), 2 * 84 * 100);
         let folder = tempfile::tempdir().unwrap();

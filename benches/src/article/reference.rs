@@ -120,7 +120,7 @@ impl<'a> Reference<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Mix, Size, Workload};
+    use crate::workload::{MEDIUM, Mix, Size, Workload};
 
     #[test]
     fn p_is_that_of_scipy() {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn passes_repeat_and_flag_what_costs_more() {
-        let size = Size { name: "tiny", pods: 168, functions: 50, samples: 2_000 };
+        let size = Size { name: "tiny", pods: 168, functions: 50, samples: 2_000, ..MEDIUM };
         let recorded = Recorded::of(&Workload::new(size, Mix::CanaryInEveryCell, 6, 3), 2);
         let reference = Reference::filled(&recorded);
         let (pass, nearest) = reference.pass();

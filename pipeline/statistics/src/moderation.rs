@@ -10,7 +10,7 @@
 
 use crate::arms::{Arms, Side};
 use crate::deviance::{Level, Levels, mean_share, welch};
-use crate::families::bh;
+use crate::families::bh_among;
 use crate::layout::{BLOCK, Row};
 use crate::priors::{Dispersion, GroupPrior, Prior};
 use crate::tails::FTail;
@@ -28,33 +28,86 @@ pub(crate) struct Seen<'p> {
     pub prior: Option<&'p GroupPrior>,
 }
 
+/// What an arm shows of a function, where that is more than quiet functions show.
+#[derive(Clone, Copy)]
+struct Excess {
+    /// The dispersion over the expected one.
+    ratio: f64,
+    /// Its degrees of freedom, and the prior's.
+    df: (f64, f64),
+}
+
 impl Seen<'_> {
-    /// ln of the probability of dispersions as large in both arms under the priors, by Fisher's product; 0 of a quiet function.
-    pub fn ln_p_of_restlessness(&self, tails: &mut Tails) -> f64 {
-        let Some(prior) = self.prior else { return 0.0 };
-        let mut tail = |side: Side| match self.arms[side] {
-            Some(seen) if seen.df > 0.0 && seen.ratio > RESTLESS * prior.arms[side].dispersion => {
-                tails.of(seen.df, prior.arms[side].df).ln_tail(seen.ratio / prior.arms[side].dispersion)
-            }
-            _ => 0.0,
+    fn excess(&self) -> Option<[Option<Excess>; 2]> {
+        let prior = self.prior?;
+        let of = |side: Side| {
+            let (seen, prior) = (self.arms[side]?, prior.arms[side]);
+            let is_above = seen.df > 0.0 && seen.ratio > RESTLESS * prior.dispersion;
+            is_above.then(|| Excess { ratio: seen.ratio / prior.dispersion, df: (seen.df, prior.df) })
         };
-        let product = tail(Side::Head) + tail(Side::Base);
-        if product < 0.0 { product + libm::log1p(-product) } else { product }
+        let excess = Side::BOTH.map(of);
+        excess.iter().any(Option::is_some).then_some(excess)
     }
 }
 
+/// The functions that do not earn all of the prior's degrees of freedom, by place in the list, and the part that they earn: the false
+/// discovery rate (Benjamini-Hochberg) over all functions of [`Tails::ln_p_of_restlessness`]. A function that shows no excess has p = 1.
+pub(crate) fn restless(seen: &[Seen<'_>]) -> Vec<(usize, f64)> {
+    let above: Vec<_> = seen.iter().enumerate().filter_map(|(place, seen)| Some((place, seen.excess()?))).collect();
+    // Only p below rank / functions has a rate below 1, and no rank is above the number of those that show an excess. Of these p may be unknown.
+    let least_functions = (seen.len() - above.len()).max(1);
+    let mut tails = Tails { calm_from: libm::log(above.len() as f64 / least_functions as f64), known: Vec::new() };
+    let ln_p: Vec<f64> = above.iter().map(|(_, excess)| tails.ln_p_of_restlessness(excess)).collect();
+    let unknown = ln_p.iter().filter(|ln_p| ln_p.is_nan()).count();
+    let earned = above.iter().map(|(place, _)| *place).zip(bh_among(&ln_p, seen.len() - unknown));
+    earned.filter(|(_, calm)| *calm < 1.0).collect()
+}
+
 /// Tails of F that were used: a cell has as many as arms, classes and groups.
-#[derive(Default)]
-pub(crate) struct Tails(Vec<FTail>);
+struct Tails {
+    /// From this ln p on a function earns all degrees of freedom.
+    calm_from: f64,
+    known: Vec<KnownTail>,
+}
+
+struct KnownTail {
+    tail: FTail,
+    /// The largest ratio that was seen to be calm: no smaller one need be computed.
+    calm_to: f64,
+}
 
 impl Tails {
-    fn of(&mut self, d1: f64, d2: f64) -> FTail {
-        let known = self.0.iter().find(|tail| tail.is_of(d1, d2)).copied();
-        known.unwrap_or_else(|| {
-            let tail = FTail::new(d1, d2);
-            self.0.push(tail);
-            tail
-        })
+    /// ln of the probability of dispersions as large in both arms under the priors, by Fisher's product; 0 of a function that is calm.
+    fn ln_p_of_restlessness(&mut self, excess: &[Option<Excess>; 2]) -> f64 {
+        let in_product = |product: f64| product + libm::log1p(-product);
+        match *excess {
+            [None, None] => 0.0,
+            [Some(one), None] | [None, Some(one)] => {
+                let calm_from = self.calm_from;
+                let KnownTail { tail, calm_to } = self.of(one);
+                if one.ratio <= *calm_to {
+                    return 0.0;
+                }
+                let ln_p = in_product(tail.ln_tail(one.ratio));
+                if ln_p >= calm_from {
+                    *calm_to = one.ratio;
+                }
+                ln_p
+            }
+            [Some(head), Some(base)] => {
+                let mut ln_tail = |excess: Excess| self.of(excess).tail.ln_tail(excess.ratio);
+                in_product(ln_tail(head) + ln_tail(base))
+            }
+        }
+    }
+
+    fn of(&mut self, excess: Excess) -> &mut KnownTail {
+        let (d1, d2) = excess.df;
+        let place = self.known.iter().position(|known| known.tail.is_of(d1, d2)).unwrap_or_else(|| {
+            self.known.push(KnownTail { tail: FTail::new(d1, d2), calm_to: 0.0 });
+            self.known.len() - 1
+        });
+        &mut self.known[place]
     }
 }
 
@@ -224,27 +277,59 @@ impl Moderated {
     }
 }
 
-/// How far each function earns the prior's degrees of freedom, from [`Seen::ln_p_of_restlessness`]: Benjamini-Hochberg over
-/// those that are not NaN.
-pub(crate) fn calm(ln_p: &[f64]) -> Vec<f64> {
-    bh(ln_p)
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::families::bh;
     use crate::tails::ln_f_tail;
+
+    const PRIOR: Prior = Prior { df: 10.0, dispersion: 1.0 };
+    const GROUP: GroupPrior = GroupPrior { least_share: 0.0, arms: Arms { head: PRIOR, base: PRIOR } };
+
+    fn seen(head: Option<(f64, f64)>, base: Option<(f64, f64)>) -> Seen<'static> {
+        let of = |arm: Option<(f64, f64)>| arm.map(|(ratio, df)| Dispersion { ratio, df });
+        Seen { arms: Arms { head: of(head), base: of(base) }, prior: Some(&GROUP) }
+    }
+
+    /// By the definition: every tail, and all functions in one list.
+    fn as_defined(seen: &[Seen<'_>]) -> Vec<(usize, f64)> {
+        let ln_p = seen.iter().map(|seen| {
+            let tail = |arm: Option<Dispersion>| match arm {
+                Some(Dispersion { ratio, df }) if ratio > 2.0 => ln_f_tail(ratio, df, 10.0),
+                _ => 0.0,
+            };
+            let product = tail(seen.arms.head) + tail(seen.arms.base);
+            if product < 0.0 { product + libm::log1p(-product) } else { 0.0 }
+        });
+        bh(&ln_p.collect::<Vec<_>>()).into_iter().enumerate().filter(|(_, calm)| *calm < 1.0).collect()
+    }
 
     /// Law: Fisher's product of two tails is x (1 - ln x).
     #[test]
     fn product_of_tails() {
-        let prior = Prior { df: 10.0, dispersion: 1.0 };
-        let group = GroupPrior { least_share: 0.0, arms: Arms { head: prior, base: prior } };
-        let seen = |ratio| Some(Dispersion { ratio, df: 4.0 });
-        let quiet = Seen { arms: Arms { head: seen(1.9), base: None }, prior: Some(&group) };
-        assert!(quiet.ln_p_of_restlessness(&mut Tails::default()).abs() < 1e-300);
-        let restless = Seen { arms: Arms { head: seen(5.0), base: seen(3.0) }, prior: Some(&group) };
         let x = (ln_f_tail(5.0, 4.0, 10.0) + ln_f_tail(3.0, 4.0, 10.0)).exp();
-        assert!((restless.ln_p_of_restlessness(&mut Tails::default()).exp() - x * (1.0 - x.ln())).abs() < 1e-14);
+        let all = [seen(Some((1.9, 4.0)), None), seen(Some((5.0, 4.0)), Some((3.0, 4.0)))];
+        let restless = restless(&all);
+        assert_eq!(restless.len(), 1, "{restless:?}");
+        assert!((restless[0].1 - 2.0 * x * (1.0 - x.ln())).abs() < 1e-14, "{restless:?}");
+    }
+
+    proptest! {
+        /// Law: what is not computed is what would change nothing.
+        #[test]
+        fn restless_as_defined(
+            quiet in 0usize..300,
+            above in proptest::collection::vec((proptest::option::of(1.5f64..9.0), proptest::option::of(1.5f64..9.0), 1u8..4), 0..60),
+        ) {
+            let df = |df: u8| f64::from(df) * 2.5;
+            let mut all: Vec<_> = above
+                .iter()
+                .map(|&(head, base, d)| seen(head.map(|ratio| (ratio, df(d))), base.map(|ratio| (ratio, df(d)))))
+                .collect();
+            all.extend((0..quiet).map(|_| seen(Some((1.0, 4.0)), Some((0.5, 4.0)))));
+            prop_assert_eq!(restless(&all), as_defined(&all));
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::fano::ArmHops;
 use crate::geometry::{CLASSES, Geometry, class_of};
 use crate::layout::{BLOCK, Lanes, Layout};
 use crate::median::median;
-use crate::moderation::{Moderated, ModeratedArm, Seen, Tails, UnmoderatedBlock, calm};
+use crate::moderation::{Moderated, ModeratedArm, Seen, UnmoderatedBlock, restless};
 use crate::number::index_of;
 use crate::pooled::Restless;
 use crate::priors::{Dispersion, Witness, group_of, in_order, priors};
@@ -133,12 +133,10 @@ impl<'m> Measuring<'m> {
         let mut witnesses: Vec<Witness> = admitted.iter().filter_map(|&place| self.witness(place)).collect();
         in_order(&mut witnesses);
         self.tests.pooled.priors = priors(&witnesses);
-        let mut tails = Tails::default();
-        let restlessness: Vec<f64> =
-            admitted.iter().map(|&place| self.seen(place).ln_p_of_restlessness(&mut tails)).collect();
-        let restless = calm(&restlessness).into_iter().zip(&admitted).filter(|(calm, _)| *calm < 1.0);
+        let seen: Vec<Seen<'_>> = admitted.iter().map(|&place| self.seen(place)).collect();
+        let found = restless(&seen).into_iter();
         let mut restless: Vec<Restless> =
-            restless.map(|(calm, &place)| Restless { function: self.contrast.id(place), calm }).collect();
+            found.map(|(i, calm)| Restless { function: self.contrast.id(admitted[i]), calm }).collect();
         restless.sort_unstable_by_key(|restless| restless.function);
         self.tests.pooled.restless = restless;
     }
