@@ -18,8 +18,8 @@ impl Columns {
     /// Takes what stands before the count of a line.
     pub(super) fn take(&mut self, stack: &str) {
         self.lines += 1;
-        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if stack.rsplit_once([' ', '\t']).is_some_and(|(_, last)| number(last)) {
+        let before = stack.trim_end_matches(|character: char| character.is_ascii_digit());
+        if before.len() < stack.len() && before.ends_with([' ', '\t']) {
             self.two += 1;
             self.example.get_or_insert_with(|| stack.to_owned());
         }

@@ -28,12 +28,15 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
 fn counted<S: SampleSink>(record: &Record<'_>, meant: bool, sink: &mut S) -> Result<(), Rejection> {
     let mut columns = Columns::default();
     let mut counts = Counts::new(meant);
+    let mut stacks = Stacks::default();
     for (line, number) in lines(record.text) {
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        let frames = frames(&line, line.count, record, sink).map_err(at(number))?;
-        give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
+        if line.count > 0 {
+            let frames = stacks.frames(line.stack, record, sink).map_err(at(number))?;
+            give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
+        }
     }
     if let Some(period) = counts.period().filter(|period| !(counts.show_it() && sink.divide(*period))) {
         return Err(added_up_periods(period));
@@ -47,15 +50,17 @@ fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Resu
         line_of(line).map(|line| line.map(|line| line.count)).map_err(at(number)).transpose()
     });
     let mut ticks = clock.ticks(values)?;
-    let mut columns = Columns::default();
+    let (mut columns, mut stacks) = (Columns::default(), Stacks::default());
     for (line, number) in lines(record.text) {
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         let details =
             SampleDetails { weight: Some(line.count.saturating_mul(clock.scale)), ..SampleDetails::default() };
         let count = ticks.count(line.count);
-        let frames = frames(&line, count, record, sink).map_err(at(number))?;
-        give(frames, count, details, sink).map_err(at(number))?;
+        if count > 0 {
+            let frames = stacks.frames(line.stack, record, sink).map_err(at(number))?;
+            give(frames, count, details, sink).map_err(at(number))?;
+        }
     }
     sink.weighed_in("time/nanoseconds");
     if let Some(found) = ticks.found {
@@ -73,24 +78,52 @@ fn at(number: u64) -> impl Fn(Rejection) -> Rejection {
     move |fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault }
 }
 
-/// The frames of a line; none of one without samples.
-fn frames<S: SampleSink>(
-    line: &Line<'_>,
-    count: u64,
-    record: &Record<'_>,
-    sink: &mut S,
-) -> Result<Vec<u32>, Rejection> {
-    let mut frames = Vec::new();
-    for (place, frame) in line.frames().take_while(|_| count > 0).enumerate() {
-        let is_thread = place == 0 && record.measure.root_is_thread;
-        let kind = if is_thread { FrameKind::Thread } else { FrameKind::Function };
-        record.budget.push(&mut frames, sink.frame(frame, FrameDetails { kind, ..FrameDetails::default() })?)?;
+/// Stacks line by line. Most tools sort lines, so that a stack begins as the one before it: what both share is looked up once.
+#[derive(Default)]
+struct Stacks<'t> {
+    /// The text of the last stack, and its frames.
+    text: &'t str,
+    frames: Vec<u32>,
+}
+
+impl<'t> Stacks<'t> {
+    /// The frames of a stack, root first; an empty stack has none.
+    fn frames<S: SampleSink>(
+        &mut self,
+        text: &'t str,
+        record: &Record<'_>,
+        sink: &mut S,
+    ) -> Result<Vec<u32>, Rejection> {
+        let common = in_common(self.text.as_bytes(), text.as_bytes());
+        let known = text.as_bytes()[..common].iter().rposition(|byte| *byte == b';').map_or(0, |place| place + 1);
+        self.frames.truncate(separators(&text.as_bytes()[..known]));
+        self.text = text;
+        let new = text.get(known..).filter(|_| !text.is_empty());
+        for frame in new.into_iter().flat_map(|new| new.split(';')) {
+            let is_thread = self.frames.is_empty() && record.measure.root_is_thread;
+            let kind = if is_thread { FrameKind::Thread } else { FrameKind::Function };
+            let frame = sink.frame(frame, FrameDetails { kind, ..FrameDetails::default() })?;
+            record.budget.push(&mut self.frames, frame)?;
+        }
+        let mut frames = record.budget.list(self.frames.len())?;
+        frames.extend_from_slice(&self.frames);
+        Ok(frames)
     }
-    Ok(frames)
+}
+
+/// How many bytes two texts begin with alike.
+fn in_common(one: &[u8], other: &[u8]) -> usize {
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let alike = 8 * words.take_while(|(one, other)| one == other).count();
+    alike + one[alike..].iter().zip(&other[alike..]).take_while(|(one, other)| one == other).count()
+}
+
+fn separators(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b';').count()
 }
 
 fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
-    if count == 0 { Ok(()) } else { sink.sample(Stack { frames, count, cohort: None, value: 0 }, details) }
+    sink.sample(Stack { frames, count, cohort: None, value: 0 }, details)
 }
 
 /// What is said of the tick, if the unit is one of time and the type one of clocks.
@@ -110,14 +143,6 @@ fn no_samples(unit: Unit) -> Rejection {
 struct Line<'a> {
     stack: &'a str,
     count: u64,
-}
-
-impl<'a> Line<'a> {
-    /// Its frames, root first; an empty stack has none.
-    fn frames(&self) -> impl Iterator<Item = &'a str> {
-        let frames = (!self.stack.is_empty()).then(|| self.stack.split(';'));
-        frames.into_iter().flatten()
-    }
 }
 
 /// The stack and the count of a line; nothing if it holds none.

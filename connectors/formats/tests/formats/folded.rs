@@ -45,6 +45,23 @@ fn a_frame_may_end_in_a_number() {
     assert_eq!(names, [["worker 7"], ["main"]]);
 }
 
+proptest! {
+    /// Law: a stack is what its line says, whatever the lines before begin with.
+    #[test]
+    fn frames_are_those_of_the_line(
+        lines in prop::collection::vec((prop::collection::vec(prop::sample::select(&["a", "ab", "ac", "\u{e9}", "\u{e8}", "main"][..]), 1..7), 0u64..4), 1..40),
+    ) {
+        let lines = lines.into_iter().chain([(vec!["main"], 1)]).collect::<Vec<_>>();
+        let text: String = lines.iter().map(|(frames, count)| format!("{} {count}\n", frames.join(";"))).collect();
+        let expected: Vec<_> = lines
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(frames, count)| (frames.iter().map(ToString::to_string).collect::<Vec<_>>(), *count, None))
+            .collect();
+        prop_assert_eq!(written_out(&decode(text.as_bytes()).unwrap()), expected);
+    }
+}
+
 /// What `inferno-diff-folded` writes, two counts a line, is no profile.
 #[test]
 fn oracle_a_difference_of_two_profiles_is_refused() {
