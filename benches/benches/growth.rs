@@ -1,7 +1,7 @@
 //! How the cost of a hop grows with the fleet: nanoseconds per counted entry and per test, for more pods, more functions, cells of another
 //! size, more strata, and a longer past.
 //!
-//! `cargo bench --profile dist -p fleetdiff-benches --bench growth -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench growth -- [--quick] [--shapes]`; see README.md of this folder.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ const SHAPES: [(Size, Mix); 4] = [
 const PAST: u64 = 8;
 
 fn main() -> ExitCode {
-    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let Some(asked) = Asked::given(&["--quick", "--shapes"]) else { return ExitCode::from(2) };
     let is_quick = asked.has("--quick");
     let (window, measured) = if is_quick { QUICK } else { WHOLE };
     say(&format!(
@@ -46,14 +46,14 @@ fn main() -> ExitCode {
         "{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
         "pods", "cells", "strata", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
     ));
-    for pods in PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }) {
-        measure(Size { pods, ..MEDIUM }, Mix::CanaryInEveryCell, window, measured);
-    }
-    for functions in FUNCTIONS {
-        measure(Size { functions, ..MEDIUM }, Mix::CanaryInEveryCell, window, measured);
-    }
-    for (size, mix) in SHAPES {
+    let sizes = PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }).map(|pods| Size { pods, ..MEDIUM });
+    let sizes = sizes.chain(FUNCTIONS.into_iter().map(|functions| Size { functions, ..MEDIUM }));
+    let sizes = sizes.map(|size| (size, Mix::CanaryInEveryCell)).filter(|_| !asked.has("--shapes"));
+    for (size, mix) in sizes.chain(SHAPES) {
         measure(size, mix, window, measured);
+    }
+    if asked.has("--shapes") {
+        return ExitCode::SUCCESS;
     }
     over_time(Size { pods: 200, functions: 2_000, ..MEDIUM }, QUICK.0);
     ExitCode::SUCCESS

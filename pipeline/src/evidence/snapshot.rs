@@ -4,6 +4,7 @@
 //! are summed over its cells before they are squared, since cohorts share pods. That needs the counts of the cells, not
 //! their results.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -60,14 +61,16 @@ impl Snapshot {
         let mut numbers: Vec<usize> = (0..by_number.len()).collect();
         numbers.sort_unstable_by_key(|&number| by_number[number].0);
         let places: Vec<usize> = numbers.iter().map(|&number| index_of(functions.places()[number])).collect();
+        let mut all = vec![0; places.iter().max().map_or(0, |&last| last + 1)];
         let mut strata: Vec<[Vec<Arc<SnapshotBucket>>; 2]> = Vec::new();
         arms.for_each_row(|stratum, side, bucket, states| {
             if stratum >= strata.len() {
                 strata.resize_with(stratum + 1, Default::default);
             }
-            let of_kind = |kind| KindCounts {
-                counts: sparse(&states.iter().flat_map(|state| state.planes(kind)).collect::<Vec<_>>(), &places),
-                pairs: sparse(&states.iter().flat_map(|state| state.pairs(kind)).collect::<Vec<_>>(), &places),
+            let mut sparse = |planes: Vec<&Plane>| sparse(&planes, &places, &mut all);
+            let mut of_kind = |kind| KindCounts {
+                counts: sparse(states.iter().flat_map(|state| state.planes(kind)).collect()),
+                pairs: sparse(states.iter().flat_map(|state| state.pairs(kind)).collect()),
             };
             let pods: BTreeSet<_> = states.iter().flat_map(|state| state.pods.keys().cloned()).collect();
             strata[stratum][index(side)].push(Arc::new(SnapshotBucket {
@@ -85,10 +88,8 @@ impl Snapshot {
     }
 }
 
-/// The sums of columns at these places that are more than 0, each with its index in the list.
-fn sparse(planes: &[&Plane], places: &[usize]) -> Vec<(u32, u64)> {
-    let end = places.iter().max().map_or(0, |&last| last + 1);
-    let mut all = vec![0; end];
+/// The sums of columns at these places that are more than 0, each with its index in the list; `all` has room for the sums at all places.
+fn sparse(planes: &[&Plane], places: &[usize], all: &mut [u64]) -> Vec<(u32, u64)> {
     for (start, block) in (0..).step_by(SUMMED).zip(all.chunks_mut(SUMMED)) {
         sums(planes, start, block);
     }
@@ -215,34 +216,52 @@ struct Renumbered<'a> {
     counts: &'a [(u32, u64)],
     /// By place in the cell's list: the place in the union, ascending.
     places: Arc<[u32]>,
+    /// Where the last read ended, since most begin there.
+    read: Cell<usize>,
 }
 
 impl Renumbered<'_> {
-    /// Those from this place in the union on.
-    fn from(&self, start: u32) -> impl Iterator<Item = (u32, u64)> {
-        let place = |&(f, count): &(u32, u64)| (self.places[index_of(f)], count);
-        let from = self.counts.partition_point(|held| place(held).0 < start);
-        self.counts[from..].iter().map(place)
+    #[inline]
+    fn get(&self, at: usize) -> Option<(u32, u64)> {
+        self.counts.get(at).map(|&(f, count)| (self.places[index_of(f)], count))
+    }
+
+    /// The first that is not before this place in the union.
+    fn first_from(&self, start: u32) -> usize {
+        let read = self.read.get();
+        let is_before = |at: usize| self.get(at).is_some_and(|(f, _)| f < start);
+        if (read == 0 || is_before(read - 1)) && !is_before(read) {
+            return read;
+        }
+        self.counts.partition_point(|&(f, _)| self.places[index_of(f)] < start)
     }
 }
 
 impl BucketCounts for Renumbered<'_> {
     fn add_to(&self, start: usize, out: &mut [f64]) {
-        for (f, count) in self.from(u32::try_from(start).unwrap_or(u32::MAX)) {
-            match out.get_mut(index_of(f) - start) {
-                Some(sum) => *sum += float(count),
-                None => break,
-            }
+        let mut at = self.first_from(u32::try_from(start).unwrap_or(u32::MAX));
+        while let Some((f, count)) = self.get(at)
+            && let Some(sum) = out.get_mut(index_of(f) - start)
+        {
+            *sum += float(count);
+            at += 1;
         }
+        self.read.set(at);
     }
 
     fn add_only(&self, functions: &[u32], out: &mut [f64]) {
         let Some(&first) = functions.first() else { return };
-        let mut held = self.from(first).peekable();
+        let mut at = self.first_from(first);
         for (sum, &function) in out.iter_mut().zip(functions) {
-            while held.next_if(|(f, _)| *f < function).is_some() {}
-            *sum += held.next_if(|(f, _)| *f == function).map_or(0.0, |(_, count)| float(count));
+            while self.get(at).is_some_and(|(f, _)| f < function) {
+                at += 1;
+            }
+            if let Some((_, count)) = self.get(at).filter(|(f, _)| *f == function) {
+                *sum += float(count);
+                at += 1;
+            }
         }
+        self.read.set(at);
     }
 }
 
@@ -368,7 +387,8 @@ impl<'a> Together<'a> {
 
 impl<'a> Bucket<'a> {
     fn of(of_cell: &'a SnapshotBucket, places: &Arc<[u32]>) -> Self {
-        let renumbered = |counts: &'a Vec<(u32, u64)>| Renumbered { counts, places: Arc::clone(places) };
+        let renumbered =
+            |counts: &'a Vec<(u32, u64)>| Renumbered { counts, places: Arc::clone(places), read: Cell::new(0) };
         let of_kind = |kind: &'a KindCounts<Vec<(u32, u64)>>| KindCounts {
             counts: renumbered(&kind.counts),
             pairs: renumbered(&kind.pairs),
@@ -457,7 +477,9 @@ mod tests {
                 let (mut some, mut odd) = (vec![0.0; expected.len() - from], vec![0.0; expected.len() / 2]);
                 let odds: Vec<u32> = (0u32..).skip(1).step_by(2).take(odd.len()).collect();
                 for bucket in together.buckets(side) {
-                    bucket.total.counts.add_to(from, &mut some);
+                    for (start, block) in (from..).step_by(7).zip(some.chunks_mut(7)) {
+                        bucket.total.counts.add_to(start, block);
+                    }
                     bucket.total.counts.add_only(&odds, &mut odd);
                 }
                 prop_assert_eq!(&some[..], &expected[from..]);

@@ -161,7 +161,7 @@ impl Outcome {
 
     /// Adds what a report says.
     fn report(&mut self, table: DecidedTable) {
-        self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Arc::new(row))));
+        self.decisions.extend(table.rows.into_iter().map(Decision::Cell));
         self.rows.extend(table.evidence.into_iter().map(|row| OutputRow::Evidence(Box::new(row))));
     }
 }

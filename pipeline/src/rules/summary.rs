@@ -1,6 +1,7 @@
 //! The verdict of a comparison in each cell and over all, at each look.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::number::table_count;
@@ -77,7 +78,7 @@ pub fn summarise_history(
     frame: SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
     histories: &BTreeMap<&CellKey, &History>,
-    rows: &[CellRow],
+    rows: &[Arc<CellRow>],
 ) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
     let mut significant: BTreeMap<&CellKey, SignificantRows<'_>> = BTreeMap::new();

@@ -36,15 +36,16 @@ pub type SelectedRows = BTreeMap<SelectedKey, Option<String>>;
 /// What a report says of one scope, in no particular order.
 #[derive(Debug, Default)]
 pub struct DecidedTable {
-    /// Rows of `cells`.
-    pub rows: Vec<CellRow>,
+    /// Rows of `cells`. They are large, and not moved once they are made.
+    pub rows: Vec<Arc<CellRow>>,
     /// What those that are significant or flagged were computed from; by the calibrated method only.
     pub evidence: Vec<EvidenceRow>,
 }
 
 /// Decides every row of a scope by the method of the rules.
 pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> DecidedTable {
-    let without_evidence = |rows| DecidedTable { rows, evidence: Vec::new() };
+    let without_evidence =
+        |rows: Vec<CellRow>| DecidedTable { rows: rows.into_iter().map(Arc::new).collect(), evidence: Vec::new() };
     match rules.method {
         Method::Honest => decide_honestly(cells, kinds, live, rules),
         Method::Article => without_evidence(article::decide(cells, kinds, rules.q)),
@@ -69,7 +70,7 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows,
         name_causes(&mut decided, kind, &mut causes);
         evidence.extend(evidence_of(cells, kind, &decided, live));
         rows.extend(decided.into_iter().map(|(_, row)| row));
-        rows.extend(rare_rows(cells, index, rules.q));
+        rows.extend(rare_rows(cells, index, rules.q).into_iter().map(Arc::new));
     }
     take_out(&mut rows);
     DecidedTable { rows, evidence }
@@ -82,7 +83,7 @@ fn decide_kind<'a>(
     rolled: &Rows<'a>,
     live: &SelectedRows,
     rules: &TableRules,
-) -> Vec<(&'a RowEvidence, CellRow)> {
+) -> Vec<(&'a RowEvidence, Arc<CellRow>)> {
     let (of_cells, of_rolled, functions) = q_values(cells, rolled);
     let shares_moved = family(cells, |row| Some(row.ln_p_comp));
     let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| !row.of_all));
@@ -112,7 +113,7 @@ fn decide_kind<'a>(
             let family = q_value.zip(functions.get(row.hash));
             let per_request_q_value = per_request.get(index, row.hash).or(uniform);
             let decided = as_decided(row, family, decided, rules.min_effect);
-            rows.push((row, CellRow { cause, per_request_q_value, outlier_q_value, ..decided }));
+            rows.push((row, Arc::new(CellRow { cause, per_request_q_value, outlier_q_value, ..decided })));
         }
     }
     for (index, (_, evidence)) in rolled.iter().enumerate() {
@@ -121,7 +122,7 @@ fn decide_kind<'a>(
             let selected = scope == Scope::Window && is_selected(q_value);
             let family = q_value.zip(functions.get(row.hash));
             let decided = Decided { selected, ..Decided::default() };
-            rows.push((row, as_decided(row, family, decided, rules.min_effect)));
+            rows.push((row, Arc::new(as_decided(row, family, decided, rules.min_effect))));
         }
     }
     rows
@@ -159,7 +160,7 @@ fn minority(row: &RowEvidence, level: f64) -> Vec<String> {
 /// Gives compositional rows their cause: the selected self row of their cell with the largest change. The row of all
 /// functions is never a cause, since it moves no share.
 fn name_causes(
-    rows: &mut [(&RowEvidence, CellRow)],
+    rows: &mut [(&RowEvidence, Arc<CellRow>)],
     kind: CountKind,
     causes: &mut BTreeMap<CellKey, (f64, u64, Arc<str>)>,
 ) {
@@ -173,6 +174,7 @@ fn name_causes(
         }
     }
     for (_, row) in rows.iter_mut().filter(|(_, row)| row.verdict == Verdict::Compositional) {
-        row.cause = causes.get(&row.cell).map(|(_, _, name)| name.to_string());
+        let cause = causes.get(&row.cell).map(|(_, _, name)| name.to_string());
+        Arc::make_mut(row).cause = cause;
     }
 }

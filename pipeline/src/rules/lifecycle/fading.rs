@@ -5,6 +5,7 @@
 //! change and leaves out half of the change with which the flag was raised. A report that does not test the row says otherwise too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
@@ -53,7 +54,7 @@ impl Fading {
 
 impl LiveRule {
     /// Takes the rows of the window of a report, of one type of profile. Those of provisional flags decide nothing.
-    pub fn report(&mut self, hop: Hop, comparison: &ComparisonKey, rows: &[CellRow]) {
+    pub fn report(&mut self, hop: Hop, comparison: &ComparisonKey, rows: &[Arc<CellRow>]) {
         let spacing = self.clock.hops_in(SPACING);
         let effects: BTreeMap<RowKey<'_>, Option<Interval>> =
             rows.iter().map(|row| (key_within(row), row.effect())).collect();

@@ -18,7 +18,7 @@ use crate::evidence::snapshot::{BucketFigures, Snapshot, counts_behind};
 pub(super) fn evidence_of(
     cells: &ScopeCells,
     kind: CountKind,
-    decided: &[(&RowEvidence, CellRow)],
+    decided: &[(&RowEvidence, Arc<CellRow>)],
     live: &SelectedRows,
 ) -> Vec<EvidenceRow> {
     let mut rows = Vec::new();

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, RARE};
@@ -36,15 +37,19 @@ fn as_significant(row: &CellRow) -> Option<CellRow> {
 }
 
 /// Significant rare functions have their own rows, and are removed from the row that stands for all rare ones.
-pub(super) fn take_out(rows: &mut Vec<CellRow>) {
+pub(super) fn take_out(rows: &mut Vec<Arc<CellRow>>) {
     let mut selected: BTreeMap<(CountKind, CellKey), (i64, i64, i64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.rare_ln_p.is_some()) {
         let (functions, head, base) = selected.entry((row.count_kind, row.cell.clone())).or_default();
         (*functions, *head, *base) = (*functions + 1, *head + row.head.count, *base + row.base.count);
     }
     rows.retain_mut(|row| {
+        if row.function != RARE {
+            return true;
+        }
         let key = (row.count_kind, row.cell.clone());
-        let Some((functions, head, base)) = selected.get(&key).filter(|_| row.function == RARE) else { return true };
+        let Some((functions, head, base)) = selected.get(&key) else { return true };
+        let row = Arc::make_mut(row);
         row.functions = row.functions.map(|all| all - functions);
         recount(row, row.head.count - head, row.base.count - base);
         row.functions != Some(0)
