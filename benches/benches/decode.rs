@@ -1,7 +1,7 @@
 //! Decoding: bytes to profiles, each format compared with the structs that prost makes of the same bytes, and with what inflating
 //! them alone costs.
 //!
-//! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick] [--pprof] [--otlp] [--delta] [--folded]`; see README.md of this folder.
 
 use std::io::Write;
 use std::path::Path;
@@ -28,6 +28,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const WHOLE: usize = 41;
 const QUICK: usize = 9;
 
+/// Formats that may be asked for; without any all are measured.
+const FORMATS: [(&str, Format); 4] =
+    [("--pprof", Format::Pprof), ("--otlp", Format::Otlp), ("--delta", Format::Delta), ("--folded", Format::Folded)];
+
 /// Records of one format, in memory before any clock starts.
 struct Input {
     name: &'static str,
@@ -47,10 +51,14 @@ struct Times {
 type Record = (Vec<u8>, Result<Labels, Rejection>);
 
 fn main() -> ExitCode {
-    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let formats = FORMATS.map(|(option, _)| option);
+    let Some(asked) = Asked::given(&[&["--quick"], &formats[..]].concat()) else { return ExitCode::from(2) };
     let passes = if asked.has("--quick") { QUICK } else { WHOLE };
     say(&format!("one thread, {passes} passes in turn; median [quartiles] over passes"));
-    let inputs = inputs();
+    let mut inputs = inputs();
+    if formats.iter().any(|option| asked.has(option)) {
+        inputs.retain(|input| FORMATS.iter().any(|(option, format)| *format == input.format && asked.has(option)));
+    }
     // In turn, so that a disturbance of the machine affects all equally.
     let packed: Vec<Vec<Vec<u8>>> = inputs.iter().map(packed).collect();
     let mut times: Vec<Times> = inputs.iter().map(|_| Times::default()).collect();

@@ -10,7 +10,7 @@
 //! At `flagged` the sink has the rows of the hop. Nothing of the next hop is in flight meanwhile, so a hop's time is
 //! the cost of one hop, not the throughput of a pipeline that overlaps several.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -79,7 +79,7 @@ pub struct Outcome {
 /// significant.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    now: HashSet<(CellKey, String)>,
+    now: BTreeSet<(CellKey, String)>,
     /// Rows of all measured hops.
     pub flags: u64,
     /// Sum of [`hash`] over them.

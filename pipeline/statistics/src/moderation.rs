@@ -12,6 +12,7 @@ use crate::arms::{Arms, Side};
 use crate::deviance::{Level, Levels, mean_share, welch};
 use crate::families::bh_among;
 use crate::layout::{BLOCK, Row};
+use crate::number::length;
 use crate::priors::{Dispersion, GroupPrior, Prior};
 use crate::tails::FTail;
 use crate::variance::ArmBlock;
@@ -56,7 +57,7 @@ pub(crate) fn restless(seen: &[Seen<'_>]) -> Vec<(usize, f64)> {
     let above: Vec<_> = seen.iter().enumerate().filter_map(|(place, seen)| Some((place, seen.excess()?))).collect();
     // Only p below rank / functions has a rate below 1, and no rank is above the number of those that show an excess. Of these p may be unknown.
     let least_functions = (seen.len() - above.len()).max(1);
-    let mut tails = Tails { calm_from: libm::log(above.len() as f64 / least_functions as f64), known: Vec::new() };
+    let mut tails = Tails { calm_from: libm::log(length(above.len()) / length(least_functions)), known: Vec::new() };
     let ln_p: Vec<f64> = above.iter().map(|(_, excess)| tails.ln_p_of_restlessness(excess)).collect();
     let unknown = ln_p.iter().filter(|ln_p| ln_p.is_nan()).count();
     let earned = above.iter().map(|(place, _)| *place).zip(bh_among(&ln_p, seen.len() - unknown));
