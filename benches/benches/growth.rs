@@ -24,8 +24,10 @@ const QUICK: (u64, u64) = (18, 12);
 /// Pods and functions of the fleets; the others are those of the medium size.
 const PODS: [usize; 4] = [200, 800, 3_200, 12_800];
 const FUNCTIONS: [u32; 6] = [2_000, 6_000, 20_000, 60_000, 200_000, 300_000];
-/// Fleets of other shapes: many small cells, two huge ones, and these in 4 and 64 strata.
-const SHAPES: [(Size, Mix); 4] = [
+/// Fleets of other shapes beside the medium size: many small cells, two huge ones, and these in 4 and 64 strata. One worker, since cells go to
+/// workers by their hash, and few cells are not halves.
+const SHAPES: [(Size, Mix); 5] = [
+    (MEDIUM, Mix::CanaryInEveryCell),
     (Size { pods: 2_000, cells: (20, 20), ..MEDIUM }, Mix::CanaryInEveryCell),
     (Size { cells: (2, 1), ..MEDIUM }, Mix::CanaryInEveryCell),
     (Size { cells: (2, 1), ..MEDIUM }, Mix::Half),
@@ -39,18 +41,20 @@ fn main() -> ExitCode {
     let is_quick = asked.has("--quick");
     let (window, measured) = if is_quick { QUICK } else { WHOLE };
     say(&format!(
-        "window of {window} hops, {measured} measured, {WORKERS} workers, {} samples a pod and hop; median [quartiles] over hops",
+        "window of {window} hops, {measured} measured, {} samples a pod and hop; median [quartiles] over hops",
         MEDIUM.samples
     ));
     say(&format!(
-        "{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
-        "pods", "cells", "strata", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "workers", "pods", "cells", "strata", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
     ));
     let sizes = PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }).map(|pods| Size { pods, ..MEDIUM });
     let sizes = sizes.chain(FUNCTIONS.into_iter().map(|functions| Size { functions, ..MEDIUM }));
-    let sizes = sizes.map(|size| (size, Mix::CanaryInEveryCell)).filter(|_| !asked.has("--shapes"));
-    for (size, mix) in sizes.chain(SHAPES) {
-        measure(size, mix, window, measured);
+    for size in sizes.filter(|_| !asked.has("--shapes")) {
+        measure(Workload::new(size, Mix::CanaryInEveryCell, window, measured), WORKERS);
+    }
+    for (size, mix) in SHAPES {
+        measure(Workload::new(size, mix, window, measured), 1);
     }
     if asked.has("--shapes") {
         return ExitCode::SUCCESS;
@@ -60,23 +64,24 @@ fn main() -> ExitCode {
 }
 
 /// A line of one fleet. Time is that of all workers: milliseconds of the wall clock, times workers.
-fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
-    let workload = Arc::new(Workload::new(size, mix, window, measured));
+fn measure(workload: Workload, workers: usize) {
+    let (size, workload) = (workload.size, Arc::new(workload));
     let entries = entries_of(&workload);
-    let outcome = drive(&workload, WORKERS).expect("the dataflow runs");
+    let outcome = drive(&workload, workers).expect("the dataflow runs");
     let folds = outcome.hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
     let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
     let tests = f64::from(i32::try_from(outcome.tests).unwrap_or(i32::MAX));
     say(&format!(
-        "{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        workers,
         size.pods,
         workload.cells(),
-        if mix == Mix::Half { 2 * size.kinds } else { 1 },
+        if workload.mix == Mix::Half { 2 * size.kinds } else { 1 },
         size.functions,
         entries,
-        nanoseconds(folds.collect()).to_string(),
+        nanoseconds(folds.collect(), workers).to_string(),
         outcome.tests,
-        nanoseconds(pairs.map(|ms| ms / tests).collect()).to_string(),
+        nanoseconds(pairs.map(|ms| ms / tests).collect(), workers).to_string(),
     ));
 }
 
@@ -88,7 +93,7 @@ fn over_time(size: Size, window: u64) {
     let part = outcome.hops.len() / 4;
     let of = |hops: &[HopTime]| {
         let folds = hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
-        nanoseconds(folds.collect())
+        nanoseconds(folds.collect(), WORKERS)
     };
     say(&format!(
         "past, {} pods, {} functions: fold, ns an entry: {} while the window is replaced the first {} times, {} the last {}",
@@ -108,8 +113,8 @@ fn entries_of(workload: &Workload) -> f64 {
 }
 
 /// Milliseconds of the wall clock as nanoseconds of all workers.
-fn nanoseconds(milliseconds: Vec<f64>) -> Spread {
-    let workers = float(u64::try_from(WORKERS).unwrap_or(1));
+fn nanoseconds(milliseconds: Vec<f64>, workers: usize) -> Spread {
+    let workers = float(u64::try_from(workers).unwrap_or(1));
     Spread::of(milliseconds).map(|ms| ms * 1e6 * workers)
 }
 
