@@ -282,21 +282,31 @@ fn squares(
     }
 }
 
+/// Lanes whose sums over pairs of strata stay in registers.
+const PAIRED: usize = 16;
+
 /// A over (1 - p-), and B.
 #[inline(always)]
 fn working(geometry: &ArmGeometry, both: &BothArms<'_>, (tau2, inverse_square): (f64, f64), out: &mut ArmBlock) {
     let (BothArms { pooled, mean, .. }, ArmBlock { counting, between, .. }) = (both, out);
     counting.fill(0.0);
-    between.fill(0.0);
-    for (s, share) in pooled.iter().enumerate() {
+    for (share, factor) in pooled.iter().zip(&geometry.counting) {
         for i in 0..BLOCK {
-            counting[i] += geometry.counting[s] * share[i];
+            counting[i] += factor * share[i];
         }
-        for (other, &factor) in pooled.iter().zip(&geometry.between[s * pooled.len()..]) {
-            for i in 0..BLOCK {
-                between[i] += factor * (share[i] * other[i]);
+    }
+    for (place, between) in between.as_chunks_mut::<PAIRED>().0.iter_mut().enumerate() {
+        let mut sums = [0.0; PAIRED];
+        for (share, factors) in pooled.iter().zip(geometry.between.chunks(pooled.len().max(1))) {
+            let share = &share.as_chunks::<PAIRED>().0[place];
+            for (other, factor) in pooled.iter().zip(factors) {
+                let other = &other.as_chunks::<PAIRED>().0[place];
+                for i in 0..PAIRED {
+                    sums[i] += factor * (share[i] * other[i]);
+                }
             }
         }
+        *between = sums;
     }
     for i in 0..BLOCK {
         counting[i] = counting[i] / mean[i] * inverse_square;
