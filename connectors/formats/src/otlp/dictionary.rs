@@ -69,6 +69,10 @@ impl<'a> Dictionary<'a> {
         self.locations.len()
     }
 
+    pub(super) fn stacks(&self) -> usize {
+        self.stacks.len()
+    }
+
     pub(super) fn strings(&self) -> usize {
         self.strings.len()
     }

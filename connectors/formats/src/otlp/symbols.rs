@@ -17,6 +17,9 @@ use crate::wire::fields;
 /// Not resolved yet, or not to be resolved.
 const NONE: u32 = u32::MAX;
 
+/// How many frames are kept unfolded: those of some 20,000 stacks. A record of more has many that no other sample shares.
+const KEPT: usize = 1 << 19;
+
 /// A stretch of frames.
 #[derive(Clone, Copy, Default)]
 struct Frames {
@@ -33,6 +36,9 @@ pub(super) struct Symbols<'d, 'a> {
     /// Frames of each location within `frames`; not resolved yet without any.
     locations: Vec<Frames>,
     frames: Vec<u32>,
+    /// Frames of each stack within `unfolded`, root first; not there without any. Most stacks are those of many samples.
+    stacks: Vec<Frames>,
+    unfolded: Vec<u32>,
     /// Cohort of each attribute that was asked for.
     cohorts: Vec<Option<Option<Cohort>>>,
     cohort_label: Arc<str>,
@@ -60,6 +66,8 @@ impl<'d, 'a> Symbols<'d, 'a> {
             functions: vec![NONE; dictionary.functions()],
             locations: vec![Frames::default(); dictionary.locations()],
             frames: Vec::new(),
+            stacks: vec![Frames::default(); dictionary.stacks()],
+            unfolded: Vec::new(),
             cohorts: vec![None; dictionary.attributes()],
             cohort_label: Arc::clone(cohort_label),
             threads: Threads::default(),
@@ -95,6 +103,13 @@ impl<'d, 'a> Symbols<'d, 'a> {
 
     /// The frames of a stack, root first.
     pub(super) fn unfold(&mut self, stack: u64, budget: &Budget) -> Result<Vec<u32>, Rejection> {
+        let known = usize::try_from(stack).ok().and_then(|stack| self.stacks.get(stack)).copied().unwrap_or_default();
+        if known.length > 0 {
+            let mut frames = budget.list(known.length)?;
+            budget.take(ALLOCATION)?;
+            frames.extend_from_slice(self.unfolded.get(known.start..known.start + known.length).unwrap_or_default());
+            return Ok(frames);
+        }
         self.stack.clear();
         let mut parts = fields(self.dictionary.stack(stack)?);
         while let Some((tag, value)) = parts.next()? {
@@ -103,7 +118,20 @@ impl<'d, 'a> Symbols<'d, 'a> {
             }
         }
         budget.take(ALLOCATION)?;
+        self.keep_stack(stack, budget)?;
         Ok(self.stack.iter().rev().copied().collect())
+    }
+
+    /// Keeps the frames of the stack at hand for the next sample of it, as long as there is room.
+    fn keep_stack(&mut self, index: u64, budget: &Budget) -> Result<(), Rejection> {
+        let frames = Frames { start: self.unfolded.len(), length: self.stack.len() };
+        let slot = usize::try_from(index).ok().and_then(|index| self.stacks.get_mut(index));
+        let Some(known) = slot.filter(|_| frames.start + frames.length <= KEPT) else { return Ok(()) };
+        for frame in self.stack.iter().rev() {
+            budget.push(&mut self.unfolded, *frame)?;
+        }
+        *known = frames;
+        Ok(())
     }
 
     /// Appends the frames of a location, innermost first.
