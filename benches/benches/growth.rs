@@ -50,16 +50,16 @@ fn main() -> ExitCode {
     ));
     let sizes = PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }).map(|pods| Size { pods, ..MEDIUM });
     let sizes = sizes.chain(FUNCTIONS.into_iter().map(|functions| Size { functions, ..MEDIUM }));
-    for size in sizes.filter(|_| !asked.has("--shapes")) {
+    let is_whole = !asked.has("--shapes");
+    for size in sizes.filter(|_| is_whole) {
         measure(Workload::new(size, Mix::CanaryInEveryCell, window, measured), WORKERS);
     }
     for (size, mix) in SHAPES {
         measure(Workload::new(size, mix, window, measured), 1);
     }
-    if asked.has("--shapes") {
-        return ExitCode::SUCCESS;
+    if is_whole {
+        over_time(Size { pods: 200, functions: 2_000, ..MEDIUM }, QUICK.0);
     }
-    over_time(Size { pods: 200, functions: 2_000, ..MEDIUM }, QUICK.0);
     ExitCode::SUCCESS
 }
 

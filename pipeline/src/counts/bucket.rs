@@ -136,6 +136,7 @@ impl BucketState {
     }
 
     /// Adds counts of several profiles.
+    #[inline(always)]
     pub(super) fn add_counts(&mut self, function: usize, counts: Entry) {
         for_column(counts, |column, count| self.columns[column].add(function, count));
     }
@@ -182,7 +183,7 @@ impl BucketState {
     #[inline]
     pub(super) fn add_entries(&mut self, entries: impl Iterator<Item = (usize, Entry)>) {
         for (function, entry) in entries {
-            for_column(entry, |column, count| self.columns[column].add(function, count));
+            self.add_counts(function, entry);
             if entry.total > 1 {
                 self.add_pairs(function, entry.pairs());
             }

@@ -33,10 +33,7 @@ fn counted<S: SampleSink>(record: &Record<'_>, meant: bool, sink: &mut S) -> Res
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        if line.count > 0 {
-            let frames = stacks.frames(line.stack, record, sink).map_err(at(number))?;
-            give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
-        }
+        stacks.give((line.stack, line.count), SampleDetails::default(), record, sink).map_err(at(number))?;
     }
     if let Some(period) = counts.period().filter(|period| !(counts.show_it() && sink.divide(*period))) {
         return Err(added_up_periods(period));
@@ -57,10 +54,7 @@ fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Resu
         let details =
             SampleDetails { weight: Some(line.count.saturating_mul(clock.scale)), ..SampleDetails::default() };
         let count = ticks.count(line.count);
-        if count > 0 {
-            let frames = stacks.frames(line.stack, record, sink).map_err(at(number))?;
-            give(frames, count, details, sink).map_err(at(number))?;
-        }
+        stacks.give((line.stack, count), details, record, sink).map_err(at(number))?;
     }
     sink.weighed_in("time/nanoseconds");
     if let Some(found) = ticks.found {
@@ -87,6 +81,21 @@ struct Stacks<'t> {
 }
 
 impl<'t> Stacks<'t> {
+    /// Gives so many samples of a stack; of one without samples not even its frames.
+    fn give<S: SampleSink>(
+        &mut self,
+        (text, count): (&'t str, u64),
+        details: SampleDetails,
+        record: &Record<'_>,
+        sink: &mut S,
+    ) -> Result<(), Rejection> {
+        if count == 0 {
+            return Ok(());
+        }
+        let frames = self.frames(text, record, sink)?;
+        sink.sample(Stack { frames, count, cohort: None, value: 0 }, details)
+    }
+
     /// The frames of a stack, root first; an empty stack has none.
     fn frames<S: SampleSink>(
         &mut self,
@@ -120,10 +129,6 @@ fn in_common(one: &[u8], other: &[u8]) -> usize {
 
 fn separators(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte == b';').count()
-}
-
-fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
-    sink.sample(Stack { frames, count, cohort: None, value: 0 }, details)
 }
 
 /// What is said of the tick, if the unit is one of time and the type one of clocks.
