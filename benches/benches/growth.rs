@@ -3,6 +3,7 @@
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench growth -- [--quick] [--shapes]`; see README.md of this folder.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::drive::{HopTime, drive};
 use fleetdiff_benches::spread::Spread;
-use fleetdiff_benches::workload::{MEDIUM, Mix, Size, Workload};
+use fleetdiff_benches::workload::{MEDIUM, Mix, Pod, Size, Workload};
 use fleetdiff_schemas::number::float;
 use tikv_jemallocator::Jemalloc;
 
@@ -45,8 +46,18 @@ fn main() -> ExitCode {
         MEDIUM.samples
     ));
     say(&format!(
-        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
-        "workers", "pods", "cells", "strata", "functions", "entries", "fold, ns an entry", "tests", "look, ns a test"
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}{:>14}{:>16}",
+        "workers",
+        "pods",
+        "cells",
+        "strata",
+        "functions",
+        "entries",
+        "fold, ns an entry",
+        "tests",
+        "look, ns a test",
+        "adds a test",
+        "ps an addition"
     ));
     let sizes = PODS.into_iter().take(if is_quick { 3 } else { PODS.len() }).map(|pods| Size { pods, ..MEDIUM });
     let sizes = sizes.chain(FUNCTIONS.into_iter().map(|functions| Size { functions, ..MEDIUM }));
@@ -71,18 +82,34 @@ fn measure(workload: Workload, workers: usize) {
     let folds = outcome.hops.iter().filter(|hop| !hop.look).map(|hop| (hop.intake + hop.close) / entries);
     let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
     let tests = f64::from(i32::try_from(outcome.tests).unwrap_or(i32::MAX));
+    let look = nanoseconds(pairs.map(|ms| ms / tests).collect(), workers);
+    let (strata, additions) = (strata_of(&workload), additions_of(&workload));
     say(&format!(
-        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}",
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}{:>14.0}{:>16}",
         workers,
         size.pods,
         workload.cells(),
-        if workload.mix == Mix::Half { 2 * size.kinds } else { 1 },
+        strata,
         size.functions,
         entries,
         nanoseconds(folds.collect(), workers).to_string(),
         outcome.tests,
-        nanoseconds(pairs.map(|ms| ms / tests).collect(), workers).to_string(),
+        look.to_string(),
+        additions,
+        look.map(|ns| ns * 1e3 / additions).to_string(),
     ));
+}
+
+fn strata_of(workload: &Workload) -> usize {
+    if workload.mix == Mix::Half { 2 * workload.size.kinds } else { 1 }
+}
+
+/// Multiply-adds of a test: twice the strata and 3 in each bucket that has pods, on average over cells.
+fn additions_of(workload: &Workload) -> f64 {
+    let bucket = |pod: &Pod| (pod.cell, pod.head, pod.identity.bucket());
+    let buckets = workload.pods.iter().map(bucket).collect::<BTreeSet<_>>().len();
+    let number = |number: usize| float(u64::try_from(number).unwrap_or(0));
+    number(2 * strata_of(workload) + 3) * number(buckets) / number(workload.cells())
 }
 
 /// Whether a hop costs more after the window has been replaced several times.
