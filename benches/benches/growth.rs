@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         MEDIUM.samples
     ));
     say(&format!(
-        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}{:>14}{:>16}",
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>26}{:>14}{:>16}",
         "workers",
         "pods",
         "cells",
@@ -85,7 +85,7 @@ fn measure(workload: Workload, workers: usize) {
     let look = nanoseconds(pairs.map(|ms| ms / tests).collect(), workers);
     let (strata, additions) = (strata_of(&workload), additions_of(&workload));
     say(&format!(
-        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>22}{:>14.0}{:>16}",
+        "{:>8}{:>8}{:>7}{:>8}{:>11}{:>12}{:>22}{:>10}{:>26}{:>14.0}{:>16}",
         workers,
         size.pods,
         workload.cells(),

@@ -44,8 +44,9 @@ impl Digest {
         let silences = silences.filter_map(|broker| {
             ago(broker.rxidle.min(broker.txidle)).map(|since| Silence { broker: broker.name.clone(), since })
         });
-        let connected: BTreeSet<i32> =
-            brokers.iter().filter(|broker| is_connected(&broker.state)).map(|broker| broker.nodeid).collect();
+        // NB: connections that belong to no broker, as that to the coordinator of a group, have the number of no leader, -1.
+        let numbered = brokers.iter().filter(|broker| broker.nodeid >= 0 && is_connected(&broker.state));
+        let connected: BTreeSet<i32> = numbered.map(|broker| broker.nodeid).collect();
         let cut_off = partitions.iter().filter(|(_, found)| !connected.contains(&found.leader));
         Self {
             cut_off: cut_off.map(|(name, _)| name.clone()).collect(),
@@ -110,6 +111,7 @@ mod tests {
         let broker = |node: i32, state: &str| {
             (state.to_owned(), Broker { nodeid: node, state: state.to_owned(), ..Broker::default() })
         };
+        let coordinator = Broker { name: "GroupCoordinator".to_owned(), ..broker(-1, "UP").1 };
         let partition = |number: i32, leader| {
             (number, Partition { partition: number, leader, ls_offset: -1001, ..Partition::default() })
         };
@@ -119,7 +121,7 @@ mod tests {
             ..Topic::default()
         };
         let statistics = Statistics {
-            brokers: [broker(1, "UP"), broker(2, "TRY_CONNECT")].into(),
+            brokers: [broker(1, "UP"), broker(2, "TRY_CONNECT"), (coordinator.name.clone(), coordinator)].into(),
             topics: [("t".to_owned(), topic)].into(),
             ..Statistics::default()
         };
