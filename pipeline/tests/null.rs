@@ -1,7 +1,7 @@
 //! Fleets without a change: fleetdiff must be quiet where the plain test is not, and must flag their twins, in which
 //! something changed.
 //!
-//! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes: 20 fleets of each kind, or
+//! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes: 10 fleets of each kind, or
 //! as many as `FLEETDIFF_NULL_FLEETS` says. Limits are three binomial standard errors above a true rate of .05 a run.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]

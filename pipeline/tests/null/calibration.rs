@@ -1,11 +1,11 @@
-//! The short form of `fleetdiff calibrate`: twenty runs of every row of the table, at full noise.
+//! The short form of `fleetdiff calibrate`: ten runs of every row of the table, at full noise.
 
 use std::time::Instant;
 
 use fleetdiff_simulation::calibration::{Effort, MeasuredFigure, measure, table};
 
-/// Runs of a row. A bound of .06 is exceeded from five runs in twenty on, a bound of .95 is missed if four runs miss.
-const RUNS: u64 = 20;
+/// Runs of a row. A bound of .06 is exceeded from three runs in ten on, a bound of .95 is missed if three runs miss.
+const RUNS: u64 = 10;
 
 #[test]
 fn null_calibration_short() {

@@ -10,7 +10,7 @@ use fleetdiff_simulation::fleet::Fleet;
 use fleetdiff_simulation::run_fleet;
 
 /// Fleets of an experiment, unless `FLEETDIFF_NULL_FLEETS` says how many.
-const FLEETS: u64 = 20;
+const FLEETS: u64 = 10;
 
 /// The seeds of an experiment.
 pub fn seeds() -> RangeInclusive<u64> {
@@ -23,7 +23,7 @@ pub fn seeds_to(fleets: u64) -> RangeInclusive<u64> {
     1..=number.map_or(fleets, |number| number.parse().expect("FLEETDIFF_NULL_FLEETS is a number of fleets"))
 }
 
-/// The most of `runs` that may be false at a true rate of `rate`: three standard errors above it, for .05 3 of 20 and 6 of 40.
+/// The most of `runs` that may be false at a true rate of `rate`: three standard errors above it, for .05 2 of 10 and 3 of 20.
 pub fn most_false(runs: usize, rate: f64) -> usize {
     let runs = length_float(runs);
     usize::try_from(whole((rate * runs + 3.0 * (rate * (1.0 - rate) * runs).sqrt()).floor())).unwrap_or(0)
