@@ -6,8 +6,8 @@
 //! unknown. Then samples decide (`compare/single.rs`), relative to what most functions show together, and the output
 //! says so. Times that nobody can count are compared as weights, between many runs only (`compare/times.rs`).
 
-mod background;
 pub mod contained;
+mod empirical_null;
 pub(crate) mod finding;
 mod outcome;
 mod overlap;

@@ -2,7 +2,8 @@
 //!
 //! Only significant functions are saturated. The strength is linear in the change of that frame, `(head x weight -
 //! base) / total of the base`, each the average of the runs of its side, up to the largest change of any significant
-//! frame. Everything else is grey, and hatched if it is not known whether it changed. The page and the static picture
+//! frame. What stands out between single runs is pale violet and green, since it is not known to be a change of the program. Everything else is grey,
+//! and hatched if it is not known whether it changed. The page and the static picture
 //! share these colours.
 
 use std::collections::HashMap;
@@ -36,6 +37,12 @@ impl Serialize for Rgb {
 }
 
 impl Rgb {
+    /// A colour given as 0xRRGGBB.
+    fn of(code: u32) -> Self {
+        let [_, red, green, blue] = code.to_be_bytes();
+        Self(red, green, blue)
+    }
+
     /// A mixture of two colours with `step` of `steps` parts of the second; `step` is at most `steps`, and `steps` is
     /// above 0.
     fn mixed(self, full: Self, step: u8, steps: u8) -> Self {
@@ -86,6 +93,8 @@ pub struct Colours {
     pub unknown: [Fill; 3],
     /// The hatching of frames that are not known.
     pub hatch: Rgb,
+    /// What stands out between single runs: more in the head, less in the head.
+    pub apart: [Fill; 2],
     /// More in the head, faint to full, [`STEPS`] of them.
     pub more: Vec<Fill>,
     /// Less in the head.
@@ -120,21 +129,18 @@ impl Colours {
             (Scheme::Dark, Palette::RedGreen) => (ramp(0x743c3c, 0xff6161), ramp(0x2f5c3a, 0x55d26e)),
         };
         let greys = |tones: [u8; 3]| tones.map(|tone| Fill::from(Rgb(tone, tone, tone)));
-        let (quiet, unknown, hatch) = match scheme {
-            Scheme::Light => ([0xd6, 0xca, 0xbe], [0xee, 0xe7, 0xe0], 0xcf),
-            Scheme::Dark => ([0x58, 0x4e, 0x45], [0x35, 0x30, 0x2b], 0x4b),
+        let (quiet, unknown, hatch, apart) = match scheme {
+            Scheme::Light => ([0xd6, 0xca, 0xbe], [0xee, 0xe7, 0xe0], 0xcf, [0xe3cdea, 0xc6e4da]),
+            Scheme::Dark => ([0x58, 0x4e, 0x45], [0x35, 0x30, 0x2b], 0x4b, [0x5d4669, 0x35594e]),
         };
-        Self { quiet: greys(quiet), unknown: greys(unknown), hatch: Rgb(hatch, hatch, hatch), more, less }
+        let apart = apart.map(|code| Fill::from(Rgb::of(code)));
+        Self { quiet: greys(quiet), unknown: greys(unknown), hatch: Rgb(hatch, hatch, hatch), apart, more, less }
     }
 }
 
 /// Colours from faint to full, given as 0xRRGGBB.
 fn ramp(faint: u32, full: u32) -> Vec<Fill> {
-    let colour = |code: u32| {
-        let [_, red, green, blue] = code.to_be_bytes();
-        Rgb(red, green, blue)
-    };
-    (0..STEPS).map(|step| Fill::from(colour(faint).mixed(colour(full), step, STEPS - 1))).collect()
+    (0..STEPS).map(|step| Fill::from(Rgb::of(faint).mixed(Rgb::of(full), step, STEPS - 1))).collect()
 }
 
 /// How a frame is painted.
@@ -144,6 +150,10 @@ pub enum Paint {
     More(u8),
     /// Significant, and less in the head.
     Less(u8),
+    /// It stands out between single runs, and is more in the head.
+    MoreApart,
+    /// It stands out between single runs, and is less in the head.
+    LessApart,
     /// Equivalent, or moved only because others did, or significant elsewhere and the same here.
     Quiet(FrameClass),
     /// Inconclusive, or not tested.
@@ -162,6 +172,8 @@ impl Paint {
         match self {
             Self::More(strength) => colours.more[step(strength)],
             Self::Less(strength) => colours.less[step(strength)],
+            Self::MoreApart => colours.apart[0],
+            Self::LessApart => colours.apart[1],
             Self::Quiet(of) => colours.quiet[class(of)],
             Self::Unknown(of) => colours.unknown[class(of)],
         }
@@ -208,6 +220,10 @@ impl<'a> Painter<'a> {
             Paint::More(self.step(change))
         } else if row.significant && change < 0.0 {
             Paint::Less(self.step(-change))
+        } else if row.verdict == Verdict::StandsOut && change > 0.0 {
+            Paint::MoreApart
+        } else if row.verdict == Verdict::StandsOut && change < 0.0 {
+            Paint::LessApart
         } else if row.significant || is_known(row.verdict) {
             Paint::Quiet(row.class)
         } else {
@@ -226,9 +242,9 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// Whether a verdict is conclusive without being significant.
+/// Whether a frame of this verdict, where it did not change itself, is plainly grey.
 pub(crate) fn is_known(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Equivalent | Verdict::Compositional)
+    matches!(verdict, Verdict::Equivalent | Verdict::Compositional | Verdict::StandsOut)
 }
 
 /// `(head x weight - base) / total of the base` of each node, averages of the runs; all 0 where the base has no samples.

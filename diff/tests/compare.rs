@@ -30,10 +30,10 @@ fn own<'c>(compared: &'c Compared, function: &str) -> &'c Finding {
     compared.of_kind(CountKind::SelfCount).find(|finding| &*finding.function == function).unwrap()
 }
 
-fn significant(compared: &Compared) -> Vec<&str> {
+fn found(compared: &Compared) -> Vec<&str> {
     compared
         .of_kind(CountKind::SelfCount)
-        .filter(|finding| finding.verdict.is_significant())
+        .filter(|finding| finding.is_shown_first())
         .map(|finding| &*finding.function)
         .collect()
 }
@@ -62,28 +62,28 @@ fn article() -> Sides<Vec<Recording>> {
 
 #[test]
 fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
-    let compared = compare(&article(), &Settings::default()).unwrap();
+    let compared = compare(&article(), &SAMPLES_ALONE).unwrap();
     assert_eq!((compared.samples, compared.spread), (Some(Sides { base: 720_000, head: 748_000 }), Spread::Unknown));
-    assert_eq!(significant(&compared), ["slower", "faster"]);
-    assert_eq!(
-        (own(&compared, "slower").verdict, own(&compared, "faster").verdict),
-        (Verdict::Regressed, Verdict::Improved)
-    );
-    assert_eq!(own(&compared, "_other").verdict, Verdict::Compositional);
+    assert_eq!(found(&compared), ["slower", "faster"]);
     let order: Vec<_> =
         compared.of_kind(CountKind::SelfCount).map(|finding| (&*finding.function, finding.verdict)).take(3).collect();
     assert_eq!(
         order,
-        [("slower", Verdict::Regressed), ("faster", Verdict::Improved), ("_other", Verdict::Compositional)]
+        [("slower", Verdict::StandsOut), ("faster", Verdict::StandsOut), ("_other", Verdict::Compositional)]
     );
     let ratio = own(&compared, "slower").ratio.unwrap();
     assert!(ratio.low < 1.165 && ratio.high > 1.165 && ratio.low > 1.14 && ratio.high < 1.18, "{ratio:?}");
+    // Of 12 functions, of which nobody knows how they vary between runs, 17 % of one may be such a variation.
+    let compared = compare(&article(), &Settings::default()).unwrap();
+    assert_eq!(found(&compared), ["faster"]);
+    let ratio = own(&compared, "slower").ratio.unwrap();
+    assert!(ratio.low < 1.14 && ratio.high > 1.18, "{ratio:?}");
 }
 
 #[test]
 fn published_the_rule_of_the_article_finds_four_significant() {
     let compared = compare(&article(), &Settings { method: Method::Article, ..Settings::default() }).unwrap();
-    let mut names = significant(&compared);
+    let mut names = found(&compared);
     names.sort_unstable();
     assert_eq!(names, ["_other", "faster", "second", "slower"]);
     let ln_p = own(&compared, "_other").ln_p.unwrap();
@@ -143,7 +143,7 @@ fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u6
     let mut sums = [0; 3];
     for seed in seeds {
         let compared = pair(seed, what, settings);
-        let names = significant(&compared);
+        let names = found(&compared);
         sums[0] += usize::from(names.iter().any(|name| *name != "function_10"));
         sums[1] += compared.of_kind(CountKind::SelfCount).filter(|finding| finding.q_value.is_some()).count();
         sums[2] += usize::from(names.contains(&"function_10"));
@@ -163,11 +163,11 @@ const SAMPLES_ALONE: Settings =
 #[test]
 fn null_two_runs_of_independent_samples() {
     let drawn = |factor| Drawn { runs: 1, samples: 20_000.0, cv: 0.0, factor };
-    for settings in [Settings::default(), SAMPLES_ALONE] {
+    for (settings, fewest) in [(Settings::default(), 14), (SAMPLES_ALONE, 20)] {
         let [any, tested, one] = outcomes(drawn(1.0), &settings, 1..=100);
         assert!(any + one <= 12 && tested > 100 * 150, "{any} pairs of 100, {tested} tested");
         let [any, _, found] = outcomes(drawn(1.5), &settings, 101..=120);
-        assert!(found == 20 && any <= 4, "found {found}, others in {any}");
+        assert!(found >= fewest && any <= 4, "found {found}, others in {any}");
     }
 }
 
@@ -193,14 +193,13 @@ fn null_hundreds_of_millions_of_samples() {
     assert!(any + one <= 8 && tested == 40 * 300, "{any} pairs of 40, {tested} tested");
     for seed in 341..=350 {
         let compared = pair(seed, drawn(1.6), &Settings::default());
-        assert_eq!(significant(&compared).first(), Some(&"function_10"), "seed {seed}");
-        assert!(significant(&compared).len() <= 3, "seed {seed}: {:?}", significant(&compared));
+        assert_eq!(found(&compared).first(), Some(&"function_10"), "seed {seed}");
+        assert!(found(&compared).len() <= 3, "seed {seed}: {:?}", found(&compared));
         let background = compared.background.unwrap();
         assert!((0.03..0.06).contains(&background), "seed {seed}: {background}, sqrt(2) * 0.03 is true");
         // Without the background nearly every share has moved, and the data cannot say on which scale.
         let alone = pair(seed, drawn(1.6), &SAMPLES_ALONE);
-        let moved =
-            |finding: &&Finding| finding.verdict.is_significant() || finding.reason == Some(RowReason::AmbiguousScale);
+        let moved = |finding: &&Finding| finding.is_shown_first() || finding.reason == Some(RowReason::AmbiguousScale);
         let moved = alone.of_kind(CountKind::SelfCount).filter(moved).count();
         assert!(moved > 100, "seed {seed}: samples alone would do: {moved}");
     }
@@ -233,8 +232,8 @@ fn what_one_side_lacks_is_new_or_gone() {
         Sides { base: vec![run(&[("kept", 1_000), ("old", 400)])], head: vec![run(&[("kept", 1_000), ("new", 400)])] };
     let compared = compare(&sides, &Settings::default()).unwrap();
     let of = |name| (own(&compared, name).verdict, own(&compared, name).reason, own(&compared, name).ratio.is_some());
-    assert_eq!(of("new"), (Verdict::Regressed, Some(RowReason::OnlyInHead), false));
-    assert_eq!(of("old"), (Verdict::Improved, Some(RowReason::OnlyInBase), false));
+    assert_eq!(of("new"), (Verdict::StandsOut, Some(RowReason::OnlyInHead), false));
+    assert_eq!(of("old"), (Verdict::StandsOut, Some(RowReason::OnlyInBase), false));
     assert!(!own(&compared, "kept").verdict.is_significant());
 }
 
@@ -392,7 +391,7 @@ fn what_cannot_be_compared_is_an_error() {
     )
     .unwrap();
     assert!(
-        moved.overlap.is_doubtful() && significant(&moved).contains(&"b"),
+        moved.overlap.is_doubtful() && found(&moved).contains(&"b"),
         "a program whose work moved to another function is the same program"
     );
 }

@@ -103,8 +103,8 @@ pub(crate) enum Command {
     /// Compare two profiles, or several runs of each side, and show which functions really changed
     ///
     /// Each file is a run. With two or more runs per side, the variation between runs is measured, and a change must exceed it to
-    /// be significant. With one run per side, that variation is unknown: only functions that stand out from most others are
-    /// significant, and a warning is printed. Because shares sum to one, ratios are adjusted by a normalization factor: what all
+    /// be significant. With one run per side, that variation is unknown: nothing is significant, functions that differ
+    /// more than the others let expect stand out, and a warning is printed. Because shares sum to one, ratios are adjusted by a normalization factor: what all
     /// functions have in common is taken out.
     ///
     /// The result is a table, a page with a differential flame graph, or one of several export formats (--format). Exit code 0

@@ -13,6 +13,7 @@ pub fn of_row(verdict: Verdict) -> Word {
         Verdict::Regressed => Word::new("regressed", Tone::More),
         Verdict::Improved => Word::new("improved", Tone::Less),
         Verdict::NotComparable => Word::new("not comparable", Tone::Open),
+        Verdict::StandsOut => Word::new("stands out", Tone::Open),
         Verdict::Inconclusive | Verdict::Untestable | Verdict::TooRare => Word::new("inconclusive", Tone::Open),
     }
 }

@@ -46,6 +46,8 @@ named_enum! {
         Regressed = "regressed",
         /// The function costs less.
         Improved = "improved",
+        /// With one run a side, where the variation between runs is unknown: it differs by more than most functions do.
+        StandsOut = "stands_out",
         /// A minority of the head's pods differ, named in the row; the head as a whole does not.
         SomePodsOutlying = "some_pods_outlying",
         /// The share moved only because another function's did.

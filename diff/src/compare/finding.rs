@@ -57,6 +57,11 @@ impl Finding {
         self.count.or(self.weight).unwrap_or_default()
     }
 
+    /// Whether it is significant or, with one run a side, stands out.
+    pub fn is_shown_first(&self) -> bool {
+        self.verdict.is_significant() || self.verdict == Verdict::StandsOut
+    }
+
     /// Whether its share has moved by more than 1 % of itself, whatever the tests say.
     pub fn has_shifted(&self) -> bool {
         let Sides { base, head } = self.share;
@@ -83,12 +88,12 @@ impl Finding {
         }
     }
 
-    /// By kind; then significant rows by the smallest change that is compatible with the samples, then compositional
+    /// By kind; then significant rows and those that stand out by the smallest change that is compatible with the samples, then compositional
     /// ones, then the rest by evidence; `_rare` last.
     pub(super) fn by_importance(a: &Self, b: &Self) -> Ordering {
         let rank = |finding: &Self| match finding.verdict {
             _ if &*finding.function == RARE => 3,
-            verdict if verdict.is_significant() => 0,
+            _ if finding.is_shown_first() => 0,
             Verdict::Compositional | Verdict::SomePodsOutlying => 1,
             _ => 2,
         };

@@ -22,7 +22,7 @@ pub struct Settings {
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,
     /// Between single runs, by how much functions differ beyond independent samples: a standard deviation of log
-    /// ratios. None: it is estimated from most functions.
+    /// ratios. None: it is learned from the functions.
     pub background: Option<f64>,
 }
 

@@ -1,40 +1,43 @@
-//! One run per side: samples are treated as independent of each other.
+//! One run per side: what stands out between them.
 //!
 //! The same questions as between many runs (a share after the normalization factor, by more than the minimum effect,
-//! controlled over all functions), but the reference is the chi-square distribution of independent samples. Little is
-//! known about the variation between runs: only what most functions show together ([`background`]). A significant
-//! function differs between these two runs; whether it also differs between the next two, only a second run of each
-//! side can show.
+//! controlled over all functions), but the variation between runs is unknown: all there is to know of it is what the functions show together
+//! ([`empirical_null`](super::empirical_null)). A function that stands out differs more between these two runs than the others let expect; whether
+//! it also differs between the next two, only more runs of each side can show. So none is ever `regressed` or `improved`.
 
+use std::collections::BTreeSet;
+
+use fleetdiff_formats::names::FrameClass;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
-use fleetdiff_statistics::families::{bh, bh_among, selected};
+use fleetdiff_statistics::families::{bh, bh_among, selected, weighted, weights};
 use fleetdiff_statistics::g::{g_rate, g_share};
 use fleetdiff_statistics::minimum_effect::outside_band;
 use fleetdiff_statistics::normalization::scales_of_counts;
-use fleetdiff_statistics::special::normal_quantile;
-use fleetdiff_statistics::tails::ln_chi1_tail;
 use fleetdiff_statistics::{FEW_FUNCTIONS, Scales};
 
-use super::background;
+use super::empirical_null::{Deviation, EmpiricalNull, Expected, Null};
 use super::finding::Finding;
 use super::settings::Settings;
 use crate::sides::Sides;
 
-/// Adds the test of independent samples to every finding: ratio with 95 % interval, ln p, q and verdict.
+/// A function that only one side has must have this part of its samples: less comes and goes between runs of one program.
+const TRACE: f64 = 0.005;
+
+/// Adds the test of two single runs to every finding: ratio with 95 % interval, ln p, q and verdict.
 ///
 /// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln factor; se^2 = 1/a - 1/N1 + 1/b - 1/N0. The
-/// statistic is G if the normalization factor is 1, otherwise the likelihood ratio of rates / (1 - pooled share), over
-/// 1 + tau^2 / se^2. The factor is that of self counts: that on which most of the cost of 20 or more tested functions
+/// statistic is G if the normalization factor is 1, otherwise the likelihood ratio of rates / (1 - pooled share); its reference is that of
+/// independent samples together with what the other functions of these runs differ by ([`EmpiricalNull`]). The factor is that of self
+/// counts: that on which most of the cost of 20 or more tested functions
 /// stands still, otherwise that of [`normalization_of_the_rest`]. If two groups of functions moved apart there are
-/// several, and a change must hold against each. tau is the background, 0 below 20 functions. Assumes that samples are independent
-/// except for tau.
+/// several, and a change must hold against each.
 ///
-/// Returns tau, the standard deviation of log ratios beyond that of independent samples.
+/// Returns the scale of the variation between runs of the program's own functions, as a log ratio beyond that of independent samples.
 pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
-    let (mut factors, mut tau2) = (Factors::one(1.0), settings.background.map_or(0.0, |tau| tau * tau));
+    let (mut factors, mut scale) = (Factors::one(1.0), settings.background.unwrap_or(0.0));
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings
             .iter_mut()
@@ -42,6 +45,8 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             .filter(|finding| is_tested(finding, samples, settings))
             .collect();
         let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
+        let mut nulls = Nulls::of(settings);
+        nulls.give(&mut pairs, &factors);
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
             factors = if pairs.len() < FEW_FUNCTIONS {
@@ -54,37 +59,85 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
                     float(samples.base),
                 ))
             };
-            if settings.background.is_none() && pairs.len() >= FEW_FUNCTIONS {
-                let on_both = pairs.iter().filter(|pair| pair.head > 0.0 && pair.base > 0.0);
-                tau2 = background::variance(
-                    &on_both
-                        .map(|pair| (pair.theta() - libm::log(factors.deciding), pair.variance()))
-                        .collect::<Vec<_>>(),
-                );
-            }
         }
-        pairs.iter_mut().for_each(|pair| pair.tau2 = tau2);
+        nulls.learn(&pairs, &factors);
+        nulls.give(&mut pairs, &factors);
+        if kind == CountKind::SelfCount {
+            scale = nulls.scale_of_the_program();
+        }
+        let parts: Vec<f64> = pairs.iter().map(Pair::part).collect();
+        let q_values = |ln_p: &[f64]| bh(&weighted(ln_p, &weights(&parts)));
         let ln_p: Vec<f64> = pairs.iter().map(|pair| factors.ln_p_beyond(pair, settings.min_effect)).collect();
         let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.min_effect)).collect();
-        let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
+        let (q_values, q_compositional) = (q_values(&ln_p), q_values(&compositional));
         for (((finding, pair), (ln_p, q_value)), q_compositional) in
             tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional)
         {
             let share_moved = selected(q_compositional, settings.q);
             let moved = share_moved && pair.moved_with_the_rest(factors.deciding, settings.min_effect);
-            let significant = selected(q_value, settings.q);
-            let (verdict, reason) = if share_moved && !significant && !factors.rivals.is_empty() {
-                (Verdict::Inconclusive, Some(RowReason::AmbiguousScale))
-            } else {
-                pair.verdict(factors.deciding, significant, moved)
+            let stands_out = selected(q_value, settings.q) && pair.is_more_than_a_trace();
+            (finding.verdict, finding.reason) = match (stands_out, moved) {
+                (true, _) => (Verdict::StandsOut, pair.missing()),
+                (false, _) if share_moved && !factors.rivals.is_empty() => {
+                    (Verdict::Inconclusive, Some(RowReason::AmbiguousScale))
+                }
+                (false, true) => (Verdict::Compositional, None),
+                (false, false) => (Verdict::Inconclusive, None),
             };
             finding.ratio = pair.ratio(factors.deciding);
             finding.ln_p = Some(*ln_p);
             finding.q_value = Some(q_value);
-            (finding.verdict, finding.reason) = (verdict, reason);
         }
     }
-    libm::sqrt(tau2)
+    scale
+}
+
+/// What functions differ by between runs if nothing changed: the program's own, and those of runtimes, libraries and the kernel.
+struct Nulls {
+    /// None if the variation is given.
+    learned: Option<[EmpiricalNull; 2]>,
+    given: f64,
+    is_taught: bool,
+}
+
+impl Nulls {
+    fn of(settings: &Settings) -> Self {
+        let learned = Expected::ALL.map(|expected| EmpiricalNull::expected(&expected));
+        Self {
+            learned: settings.background.is_none().then_some(learned),
+            given: settings.background.unwrap_or(0.0),
+            is_taught: false,
+        }
+    }
+
+    /// Learns from functions that both sides have, at most half of all samples each. Of functions with equal counts, as callers that call
+    /// nothing else have, one counts.
+    fn learn(&mut self, pairs: &[Pair], factors: &Factors) {
+        let Some(learned) = &mut self.learned else { return };
+        let mut seen = BTreeSet::new();
+        for pair in pairs {
+            let Some(deviation) = pair.teaches(factors) else { continue };
+            if seen.insert((pair.head.to_bits(), pair.base.to_bits(), pair.group)) {
+                learned[pair.group].learn(deviation);
+            }
+        }
+        self.is_taught = true;
+    }
+
+    /// Gives each function the null of all others.
+    fn give(&self, pairs: &mut [Pair], factors: &Factors) {
+        for pair in pairs {
+            let own = pair.teaches(factors).filter(|_| self.is_taught);
+            pair.null = match &self.learned {
+                Some(learned) => learned[pair.group].without(own),
+                None => Null::of_scale(self.given),
+            };
+        }
+    }
+
+    fn scale_of_the_program(&self) -> f64 {
+        self.learned.as_ref().map_or(self.given, |[program, _]| program.scale())
+    }
 }
 
 /// The normalization factors on which a change must hold.
@@ -151,7 +204,11 @@ pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>)
         let pair = Pair::of(finding, samples);
         let ln_p = pair.ln_p(1.0);
         let significant = ln_p < libm::log(1e-4);
-        (finding.verdict, finding.reason) = pair.verdict(1.0, significant, false);
+        (finding.verdict, finding.reason) = match significant {
+            true if pair.theta() > 0.0 => (Verdict::Regressed, pair.missing()),
+            true => (Verdict::Improved, pair.missing()),
+            false => (Verdict::Inconclusive, None),
+        };
         (finding.ratio, finding.ln_p, finding.q_value) = (pair.ratio(1.0), Some(ln_p), None);
         (finding.cause, finding.detail) = (None, None);
     }
@@ -169,8 +226,10 @@ struct Pair {
     base: f64,
     all_head: f64,
     all_base: f64,
-    /// Variance of theta beyond that of independent samples.
-    tau2: f64,
+    /// Which of [`Expected::ALL`] it is one of.
+    group: usize,
+    /// What theta may be beyond independent samples.
+    null: Null,
 }
 
 impl Pair {
@@ -180,7 +239,8 @@ impl Pair {
             base: float(finding.amount().base),
             all_head: float(samples.head),
             all_base: float(samples.base),
-            tau2: 0.0,
+            group: Expected::place_of(FrameClass::of(&finding.function)),
+            null: Null::of_scale(0.0),
         }
     }
 
@@ -201,12 +261,13 @@ impl Pair {
         } else {
             g_rate(self.head, normalization * self.all_head, self.base, self.all_base) / (1.0 - self.part())
         };
-        ln_chi1_tail(statistic / (1.0 + self.tau2 / self.variance()))
+        self.null.ln_p(statistic, self.variance())
     }
 
-    /// Variance of theta, if samples are independent; infinite if a side lacks the function.
+    /// Variance of theta, if samples are independent; of a side that lacks the function, as if it had half a sample.
     fn variance(&self) -> f64 {
-        1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base
+        let of = |count: f64, all: f64| 1.0 / count.max(0.5) - 1.0 / all;
+        (of(self.head, self.all_head) + of(self.base, self.all_base)).max(f64::MIN_POSITIVE)
     }
 
     /// ln p of a change by more than the minimum effect, after a normalization factor.
@@ -226,19 +287,24 @@ impl Pair {
         normalization.abs() >= min_effect && theta * normalization > 0.0 && (theta - normalization).abs() < theta.abs()
     }
 
-    fn verdict(
-        &self,
-        normalization: f64,
-        significant: bool,
-        moved_with_the_rest: bool,
-    ) -> (Verdict, Option<RowReason>) {
-        let grew = self.theta() > libm::log(normalization);
-        match (significant, moved_with_the_rest) {
-            (true, _) if grew => (Verdict::Regressed, (self.base <= 0.0).then_some(RowReason::OnlyInHead)),
-            (true, _) => (Verdict::Improved, (self.head <= 0.0).then_some(RowReason::OnlyInBase)),
-            (false, true) => (Verdict::Compositional, None),
-            (false, false) => (Verdict::Inconclusive, None),
+    /// The side that lacks the function.
+    fn missing(&self) -> Option<RowReason> {
+        match (self.head <= 0.0, self.base <= 0.0) {
+            (_, true) => Some(RowReason::OnlyInHead),
+            (true, _) => Some(RowReason::OnlyInBase),
+            _ => None,
         }
+    }
+
+    /// Whether both sides have the function, or one has more of it than what comes and goes by chance of when a run was recorded.
+    fn is_more_than_a_trace(&self) -> bool {
+        self.missing().is_none() || (self.head / self.all_head).max(self.base / self.all_base) >= TRACE
+    }
+
+    /// What the function shows of the variation between runs.
+    fn teaches(&self, factors: &Factors) -> Option<Deviation> {
+        let beyond = self.theta() - libm::log(factors.deciding);
+        (self.missing().is_none() && self.part() <= 0.5).then(|| Deviation { beyond, variance: self.variance() })
     }
 
     /// The adjusted ratio with its interval; none if a side lacks the function. With an estimated normalization factor
@@ -247,7 +313,7 @@ impl Pair {
         if self.head <= 0.0 || self.base <= 0.0 {
             return None;
         }
-        let half = normal_quantile(0.975) * libm::sqrt(self.variance() + self.tau2) / (1.0 - self.part());
+        let half = self.null.half_of_interval(self.variance()) / (1.0 - self.part());
         let theta = self.theta() - libm::log(normalization);
         Some(Interval { value: libm::exp(theta), low: libm::exp(theta - half), high: libm::exp(theta + half) })
     }

@@ -1,5 +1,5 @@
 //! The results as a comment for a pull request, in GitHub's Markdown: the headline, a line about the samples, and a
-//! table of the significant functions. The others are counted.
+//! table of the functions that are significant or stand out. The others are counted.
 //!
 //! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever the names.
 
@@ -13,8 +13,8 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use self::escape::{code, text};
 use super::Export;
-use crate::compare::Finding;
 use crate::compare::times::NOTE;
+use crate::compare::{Finding, Spread};
 use crate::figures::{amount, grouped, ratio_or_side};
 
 /// Most characters of a comment.
@@ -24,25 +24,26 @@ const BELOW: usize = 2_000;
 /// Most characters of a headline, and of the sentence about the variation between runs.
 const SENTENCE: usize = 2_000;
 
-/// The comment, with at most `rows` rows of significant functions; 0: as many as there is room for.
+/// The comment, with at most `rows` rows of functions that are significant or stand out; 0: as many as there is room for.
 pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let findings: Vec<&Finding> = export.compared.of_kind(export.count_kind).collect();
-    let significant: Vec<&Finding> =
-        findings.iter().copied().filter(|finding| finding.verdict.is_significant()).collect();
+    let significant: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.is_shown_first()).collect();
+    let is_single = export.compared.spread == Spread::Unknown;
     let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
     if significant.is_empty() {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
         let _ = writeln!(
             comment,
-            "No function is significant: {} of {} rows were tested.",
+            "No function {}: {} of {} rows were tested.",
+            if is_single { "stands out" } else { "is significant" },
             grouped(tested),
             grouped(findings.len())
         );
     } else {
-        table(&mut comment, &significant, rows);
+        table(&mut comment, &significant, rows, is_single);
     }
     if let Some(counted) = not_significant(&findings) {
-        let _ = writeln!(comment, "\nNot significant: {counted}.");
+        let _ = writeln!(comment, "\n{}: {counted}.", if is_single { "Do not stand out" } else { "Not significant" });
     }
     comment
 }
@@ -82,7 +83,7 @@ fn begun(sentence: &str) -> String {
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
-fn table(comment: &mut String, significant: &[&Finding], rows: usize) {
+fn table(comment: &mut String, significant: &[&Finding], rows: usize, is_single: bool) {
     comment.push_str(
         "| function | base | head | ratio (95 % interval) | verdict |\n| :--- | ---: | ---: | ---: | :--- |\n",
     );
@@ -101,7 +102,8 @@ fn table(comment: &mut String, significant: &[&Finding], rows: usize) {
     if significant.len() > shown {
         let left = significant.len() - shown;
         let plural = if left == 1 { "" } else { "s" };
-        let _ = writeln!(comment, "\n... and {} more significant function{plural}.", grouped(left));
+        let [kind, rest] = if is_single { ["", " that stand out"] } else { ["significant ", ""] };
+        let _ = writeln!(comment, "\n... and {} more {kind}function{plural}{rest}.", grouped(left));
     }
 }
 
@@ -132,10 +134,8 @@ fn verdict(finding: &Finding) -> String {
 fn not_significant(findings: &[&Finding]) -> Option<String> {
     let counted = Verdict::NAMES.iter().filter_map(|name| {
         let functions = |finding: &&Finding| usize::try_from(finding.functions.unwrap_or(1)).unwrap_or(0);
-        let of = findings
-            .iter()
-            .copied()
-            .filter(|finding| !finding.verdict.is_significant() && finding.verdict.name() == *name);
+        let of =
+            findings.iter().copied().filter(|finding| !finding.is_shown_first() && finding.verdict.name() == *name);
         let number: usize = of.map(|finding| functions(&finding)).sum();
         (number > 0).then(|| format!("{} {}", grouped(number), spoken(name)))
     });

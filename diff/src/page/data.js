@@ -18,6 +18,9 @@ const classOfName = Uint8Array.from(rowOfName, (row) => (row ? CLASSES.indexOf(r
 
 const isSignificant = (name) => rowOfName[name]?.significant ?? false;
 
+/** Whether a function differs more than others between single runs, which is all that can be known of them. */
+const standsOut = (row) => row.verdict === 'stands_out';
+
 /** Verdicts that are conclusive without being significant. */
 const KNOWN = new Set(['equivalent', 'compositional']);
 

@@ -37,11 +37,15 @@ function tellSearch() {
 /** The ramp of the legend: the colours themselves, as they are drawn. */
 function tellLegend() {
   const { fills, hatch } = state.colours;
+  const areSingle = data.functions.some(standsOut);
   const more = fills.slice(RAMPS, RAMPS + data.steps);
   const less = fills.slice(RAMPS + data.steps);
   const root = document.documentElement.style;
   root.setProperty('--ramp', `linear-gradient(to right, ${[...less.reverse(), ...more].join(', ')})`);
   root.setProperty('--quiet', fills[0]);
+  root.setProperty('--more-apart', fills[APART]);
+  root.setProperty('--less-apart', fills[APART + 1]);
+  document.getElementById('apart').hidden = !areSingle;
   root.setProperty('--unknown', `repeating-linear-gradient(135deg, ${fills[UNKNOWN]} 0 4px, ${hatch} 4px 5px)`);
   document.getElementById('least').textContent = signedPercent(-strongest);
   document.getElementById('most').textContent = signedPercent(strongest);

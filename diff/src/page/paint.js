@@ -2,14 +2,15 @@
 // side's widths are shown.
 
 const UNKNOWN = CLASSES.length;
-const RAMPS = 2 * CLASSES.length;
+const APART = 2 * CLASSES.length;
+const RAMPS = APART + 2;
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-/** Fills and inks in the order of the numbers that paints() gives: quiet, unknown, more, less. */
+/** Fills and inks in the order of the numbers that paints() gives: quiet, unknown, standing out, more, less. */
 function coloursOf(isDark, palette) {
   const colours = data.colours[isDark ? 1 : 0][palette === 'redgreen' ? 1 : 0];
-  const fills = [...colours.quiet, ...colours.unknown, ...colours.more, ...colours.less];
+  const fills = [...colours.quiet, ...colours.unknown, ...colours.apart, ...colours.more, ...colours.less];
   return { fills: fills.map(({ fill }) => fill), inks: fills.map(({ ink }) => ink), hatch: colours.hatch };
 }
 
@@ -33,11 +34,12 @@ function paintOf(tree, node) {
   const row = rowOfName[tree.name[node]];
   if (!row) return UNKNOWN;
   const kind = classOfName[tree.name[node]];
-  if (!row.significant) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
+  if (!row.significant && !standsOut(row)) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
   const change = changeOf(tree, node);
   if (change === 0) return kind;
+  if (!row.significant) return APART + (change > 0 ? 0 : 1);
   const step = Math.min(data.steps - 1, Math.floor((Math.abs(change) / strongest) * (data.steps - 1) + 0.5));
   return RAMPS + (change > 0 ? 0 : data.steps) + step;
 }
 
-const isHatched = (paint) => paint >= UNKNOWN && paint < RAMPS;
+const isHatched = (paint) => paint >= UNKNOWN && paint < APART;

@@ -38,6 +38,7 @@ const rate = (q) => (q === null ? 'not tested' : q === 0 ? '< 1e-300' : probabil
 const VERDICTS = {
   regressed: 'more expensive',
   improved: 'cheaper',
+  stands_out: 'stands out',
   compositional: 'unchanged: its share moved only because other shares did',
   equivalent: 'equivalent',
   inconclusive: 'inconclusive',

@@ -20,9 +20,10 @@ const STEP: f64 = 3.0;
 const TOP: f64 = 70.0;
 const HIGH: f64 = 13.0;
 
-/// The two greys: their left edges and their width.
-const QUIET: f64 = 870.0;
-const UNKNOWN: f64 = 1080.0;
+/// What stands out and the two greys: their left edges, and the width of a colour.
+const APART: f64 = 730.0;
+const QUIET: f64 = 925.0;
+const UNKNOWN: f64 = 1125.0;
 const SWATCH: f64 = 14.0;
 
 /// Title, headline, both sides, and the colour keys; `strongest` is the change that the strongest colour represents.
@@ -56,11 +57,19 @@ fn keys(text: &mut String, colours: &Colours, strongest: f64) {
         block(text, left, STEP, &fill.fill.to_string());
         left += STEP;
     }
-    let percent = 100.0 * strongest;
-    let changed = format!(
-        "cheaper to more expensive: -{percent:.2} % to +{percent:.2} % of the base. Only significant functions are saturated."
-    );
+    let changed = if strongest > 0.0 {
+        let percent = 100.0 * strongest;
+        format!(
+            "cheaper to more expensive: -{percent:.2} % to +{percent:.2} % of the base. Only significant functions are saturated."
+        )
+    } else {
+        "cheaper to more expensive. Only significant functions are saturated.".to_owned()
+    };
     caption(text, left + 6.0, &changed);
+    let [more, less] = colours.apart;
+    block(text, APART, SWATCH, &less.fill.to_string());
+    block(text, APART + SWATCH, SWATCH, &more.fill.to_string());
+    caption(text, APART + 2.0 * SWATCH + 4.0, "stands out (one run a side)");
     let [quiet, ..] = colours.quiet;
     block(text, QUIET, SWATCH, &quiet.fill.to_string());
     caption(text, QUIET + SWATCH + 4.0, "equivalent or moved by others");

@@ -48,7 +48,10 @@ fn documents_fit_their_schema() {
     let [several, one, article, weighed] = documents;
     assert_eq!([&several["spread"]["known"], &one["spread"]["known"]], ["tentative", "unknown"]);
     assert_eq!([&several["spread"]["background"], &article["spread"]["background"]], [&Value::Null, &Value::Null]);
-    assert_eq!(one["spread"]["background"], value!(0.0), "fewer than 20 functions show none");
+    assert!(
+        one["spread"]["background"].as_f64().unwrap() > 0.001,
+        "what is expected, and what the functions show: {one}"
+    );
     assert_eq!([&one["settings"]["method"], &article["settings"]["method"]], ["honest", "article"]);
     assert_eq!([&several["weights_unit"], &several["base"]["weight"]], [&Value::Null, &Value::Null]);
     assert_eq!(

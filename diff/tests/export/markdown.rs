@@ -67,9 +67,9 @@ fn where_nothing_is_significant_it_says_what_was_tested() {
     let same = || vec![run("same", &[("main;work", 1_000), ("main;rest", 900), ("main;rare", 2), ("main;rarer", 1)])];
     let compared = found(&Sides { base: same(), head: same() }, &settings);
     let comment = markdown(&export(&compared, &settings), 20);
-    assert!(comment.contains("\nNo function is significant: 2 of 3 rows were tested.\n"), "{comment}");
+    assert!(comment.contains("\nNo function stands out: 2 of 3 rows were tested.\n"), "{comment}");
     assert!(rows(&comment).is_empty(), "{comment}");
-    assert!(comment.ends_with("\nNot significant: 2 too rare, 2 inconclusive.\n"), "{comment}");
+    assert!(comment.ends_with("\nDo not stand out: 2 too rare, 2 inconclusive.\n"), "{comment}");
 }
 
 /// As many significant functions as there are names.

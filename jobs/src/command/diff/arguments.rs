@@ -43,7 +43,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "SAMPLES", help_heading = DECISION)]
     pub(crate) min_count: Option<u64>,
     /// With one run per side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
-    /// ratios (0.03: 3 %); 0: none [default: the variation that most functions show]
+    /// ratios (0.03: 3 %); 0: none [default: what the functions of the two runs show]
     #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
     pub(crate) background: Option<f64>,
 }

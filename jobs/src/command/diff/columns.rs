@@ -135,9 +135,9 @@ impl Printer<'_> {
     }
 }
 
-/// Verdict, with the ratio if the finding is significant.
+/// Verdict, with the ratio if the finding is significant or stands out.
 fn verdict(finding: &Finding) -> String {
-    match finding.ratio.filter(|_| finding.verdict.is_significant()) {
+    match finding.ratio.filter(|_| finding.is_shown_first()) {
         Some(ratio) => format!("{} {}", finding.verdict.name(), figures::ratio(ratio)),
         None => finding.verdict.name().to_owned(),
     }

@@ -21,11 +21,11 @@ pub(crate) fn caution(compared: &Compared) -> String {
     }
     match (compared.spread, compared.background) {
         (Spread::Unknown, Some(background)) if background > 0.0 => format!(
-            "With one run per side, the variation between runs is unknown. Most functions differ by {:.1} % here beyond what independent samples do; only a larger difference is significant. Two or more runs per side measure the variation.",
+            "One run a side: run-to-run variation is unknown, so no change is known to be real; give 3 or more runs each. A function stands out if it differs more than the others let expect, whose typical variation beyond that of samples is {:.1} %.",
             100.0 * background
         ),
         (Spread::Unknown, _) => {
-            "With one run per side, the variation between runs is unknown. Samples alone decide, and the next run may find other functions significant. Two or more runs per side measure the variation."
+            "One run a side: run-to-run variation is unknown, so no change is known to be real; give 3 or more runs each. Samples alone decide what stands out, and in the next run it may be others."
         }
         .to_owned(),
         (Spread::Tentative, _) => {
@@ -93,10 +93,10 @@ pub(crate) fn label(recordings: &[Recording]) -> String {
     }
 }
 
-/// One finding per function: a significant one first, then self counts if the function is ever a leaf.
+/// One finding per function: one that is significant or stands out first, then self counts if the function is ever a leaf.
 fn chosen(compared: &Compared) -> Vec<&Finding> {
     let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
-    let rank = |finding: &Finding| (finding.verdict.is_significant(), finding.count_kind == CountKind::SelfCount);
+    let rank = |finding: &Finding| (finding.is_shown_first(), finding.count_kind == CountKind::SelfCount);
     for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
         let best = chosen.entry(&finding.function).or_insert(finding);
         if rank(finding) > rank(best) {
