@@ -52,10 +52,10 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
     let report = report(&compared, tree(sides));
     let html = page(&report).unwrap_or_else(|fault| panic!("{fault}"));
     let picture = svg(&report, Palette::OrangeBlue);
-    let significant = |kind| compared.of_kind(kind).filter(|finding| finding.verdict.is_significant()).count();
+    let significant = |kind| compared.of_kind(kind).filter(|finding| finding.is_shown_first()).count();
     let found = compared
         .of_kind(CountKind::SelfCount)
-        .filter(|finding| finding.verdict.is_significant() && slower.contains(&&*finding.function))
+        .filter(|finding| finding.is_shown_first() && slower.contains(&&*finding.function))
         .count();
     say(&format!(
         "\n{} runs a side, {} stacks in {} and {} samples; {} functions, {} called by self counts ({found} of the {} that cost more) and {} by total; {} nodes",

@@ -3,7 +3,7 @@
 //! Each file is a run. Runs are the replicates of this comparison, as pods are of a fleet: the variation between runs
 //! is measured, and a change must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of
 //! two builds in one cell, and its rows are the findings. With a single run on a side, the variation between runs is
-//! unknown. Then samples decide (`compare/single.rs`), relative to what most functions show together, and the output
+//! unknown. Then nothing is significant: functions stand out (`compare/single.rs`) from what the others show together, and the output
 //! says so. Times that nobody can count are compared as weights, between many runs only (`compare/times.rs`).
 
 pub mod contained;

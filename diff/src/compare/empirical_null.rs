@@ -96,7 +96,7 @@ pub(super) struct Deviation {
     pub(super) variance: f64,
 }
 
-/// ln of a weight of each scale and degrees of freedom.
+/// A figure of each scale and degrees of freedom.
 type Weights = [[f64; SCALE_COUNT]; FREEDOMS.len()];
 
 /// What functions show of the variation between runs.
@@ -131,11 +131,9 @@ impl EmpiricalNull {
     pub(super) fn without(&self, function: Option<Deviation>) -> Null {
         let mut others = self.clone();
         function.into_iter().for_each(|function| others.weigh(function, -1.0));
-        let most = others.ln_weights.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut parts = [0.0; VARIANCES];
-        for (weights, spreads) in others.ln_weights.iter().zip(SPREAD.iter()) {
+        for (weights, spreads) in others.weights().iter().zip(SPREAD.iter()) {
             for (scale, weight) in weights.iter().enumerate() {
-                let weight = libm::exp(weight - most);
                 parts[scale..].iter_mut().zip(spreads).for_each(|(part, spread)| *part += weight * spread);
             }
         }
@@ -149,16 +147,17 @@ impl EmpiricalNull {
 
     /// The scale: the middle, by its logarithm, of all scales.
     pub(super) fn scale(&self) -> f64 {
+        let weights = self.weights();
+        let all: f64 = weights.iter().flatten().sum();
+        let ln_scales =
+            weights.iter().flat_map(|of| (0..).zip(of)).map(|(place, weight)| weight * 0.5 * at(FIRST_SCALE, place));
+        libm::exp(ln_scales.sum::<f64>() / all)
+    }
+
+    /// Weights of which the largest is 1.
+    fn weights(&self) -> Weights {
         let most = self.ln_weights.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (mut sum, mut all) = (0.0, 0.0);
-        for weights in &self.ln_weights {
-            for (place, weight) in weights.iter().enumerate() {
-                let weight = libm::exp(weight - most);
-                sum += weight * 0.5 * at(FIRST_SCALE, place);
-                all += weight;
-            }
-        }
-        libm::exp(sum / all)
+        self.ln_weights.map(|of| of.map(|weight| libm::exp(weight - most)))
     }
 }
 
@@ -222,5 +221,90 @@ impl Null {
             *(if is_within(middle) { &mut low } else { &mut high }) = middle;
         }
         high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fleetdiff_statistics::special::normal_quantile;
+    use fleetdiff_statistics::tails::{ln_f_tail, t_quantile};
+
+    use super::*;
+
+    /// 400 functions, each with the same variance of samples, whose log ratios are the quantiles of a normal of this deviation.
+    fn normals(deviation: f64, variance: f64) -> Vec<Deviation> {
+        let level = |place: u32| (f64::from(place) + 0.5) / 400.0;
+        (0..400).map(|place| Deviation { beyond: deviation * normal_quantile(level(place)), variance }).collect()
+    }
+
+    fn learned(functions: &[Deviation]) -> EmpiricalNull {
+        let mut null = EmpiricalNull::expected(&Expected::PROGRAM);
+        functions.iter().for_each(|function| null.learn(*function));
+        null
+    }
+
+    fn p(null: &Null, beyond: f64, variance: f64) -> f64 {
+        libm::exp(null.ln_p(beyond * beyond / variance, variance))
+    }
+
+    #[test]
+    fn a_variation_between_runs_is_measured() {
+        let scale = learned(&normals(0.05, 0.0009)).scale();
+        assert!((scale - 0.04).abs() < 0.006, "{scale}");
+        let none = learned(&normals(0.03, 0.0009));
+        // 400 functions tell a variance to .0009 sqrt(2/400), a scale of .008.
+        assert!(none.scale() < 0.008, "independent samples: {}", none.scale());
+        // Two standard deviations of a normal of .05.
+        let found = p(&learned(&normals(0.05, 0.0009)).without(None), 0.1, 0.0009);
+        assert!((0.04..0.06).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn a_minority_that_changed_hardly_counts() {
+        let mut functions = normals(0.05, 1e-6);
+        functions.iter_mut().step_by(10).for_each(|function| function.beyond += 0.5);
+        let scale = learned(&functions).scale();
+        assert!((0.03..0.055).contains(&scale), "{scale}, .05 without those that changed");
+    }
+
+    /// What is learned of a function is not held against it: taken out again, it leaves what was there before.
+    #[test]
+    fn a_function_is_held_against_all_others() {
+        let (others, one) = (normals(0.03, 0.0004), Deviation { beyond: 0.9, variance: 0.0001 });
+        let (mut with, without) = (learned(&others), learned(&others).without(None));
+        with.learn(one);
+        let found = with.without(Some(one));
+        for beyond in [0.01, 0.1, 0.5, 0.9] {
+            let (a, b) = (p(&found, beyond, 0.0001), p(&without, beyond, 0.0001));
+            assert!((a / b - 1.0).abs() < 1e-6, "{beyond}: {a} {b}");
+        }
+    }
+
+    /// Where samples are exact, spreads at even steps of their logarithm are Student's t.
+    #[test]
+    fn spreads_make_students_t() {
+        for (spreads, df) in SPREAD.iter().zip(FREEDOMS).filter(|(_, df)| df.is_finite()) {
+            let parts = spreads
+                .iter()
+                .enumerate()
+                .map(|(place, part)| Part { variance: libm::exp(at(FIRST_SPREAD, place)), ln_part: libm::log(*part) });
+            let null = Null { parts: parts.collect() };
+            for t in [0.5_f64, 1.0, 2.0, 5.0, 20.0] {
+                let (found, true_p) = (p(&null, t, 1e-9), libm::exp(ln_f_tail(t * t, 1.0, df)));
+                assert!((found / true_p - 1.0).abs() < 0.05, "df {df}, t {t}: {found} {true_p}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interval_leaves_out_a_twentieth() {
+        let samples = Null::of_scale(0.0).half_of_interval(0.04);
+        assert!((samples - 0.2 * normal_quantile(0.975)).abs() < 1e-6, "{samples}");
+        let null = learned(&normals(0.05, 0.0009)).without(None);
+        let half = null.half_of_interval(0.0009);
+        assert!((p(&null, half, 0.0009) - 0.05).abs() < 1e-6, "{half}");
+        // With nothing learned tails are heavy: wider than a normal of the scale that is expected.
+        let expected = EmpiricalNull::expected(&Expected::PROGRAM).without(None).half_of_interval(1e-9);
+        assert!(expected > 0.04 * t_quantile(0.95, 3.0), "{expected}");
     }
 }

@@ -89,6 +89,11 @@ impl Compared {
         if self.samples.is_some() { Values::Samples } else { Values::Times }
     }
 
+    /// Whether functions can only stand out: each side, or one, is a single run.
+    pub fn can_only_stand_out(&self) -> bool {
+        self.background.is_some()
+    }
+
     /// The findings of one kind, in their order.
     pub fn of_kind(&self, kind: CountKind) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.count_kind == kind)

@@ -46,10 +46,10 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             .collect();
         let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
         let mut nulls = Nulls::of(settings);
-        nulls.give(&mut pairs, &factors);
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
             factors = if pairs.len() < FEW_FUNCTIONS {
+                nulls.give(&mut pairs, |_| None);
                 Factors::one(normalization_of_the_rest(&pairs, samples, settings))
             } else {
                 Factors::of(&scales_of_counts(
@@ -61,7 +61,7 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             };
         }
         nulls.learn(&pairs, &factors);
-        nulls.give(&mut pairs, &factors);
+        nulls.give(&mut pairs, |pair| pair.teaches(&factors));
         if kind == CountKind::SelfCount {
             scale = nulls.scale_of_the_program();
         }
@@ -97,17 +97,12 @@ struct Nulls {
     /// None if the variation is given.
     learned: Option<[EmpiricalNull; 2]>,
     given: f64,
-    is_taught: bool,
 }
 
 impl Nulls {
     fn of(settings: &Settings) -> Self {
         let learned = Expected::ALL.map(|expected| EmpiricalNull::expected(&expected));
-        Self {
-            learned: settings.background.is_none().then_some(learned),
-            given: settings.background.unwrap_or(0.0),
-            is_taught: false,
-        }
+        Self { learned: settings.background.is_none().then_some(learned), given: settings.background.unwrap_or(0.0) }
     }
 
     /// Learns from functions that both sides have, at most half of all samples each. Of functions with equal counts, as callers that call
@@ -121,15 +116,13 @@ impl Nulls {
                 learned[pair.group].learn(deviation);
             }
         }
-        self.is_taught = true;
     }
 
-    /// Gives each function the null of all others.
-    fn give(&self, pairs: &mut [Pair], factors: &Factors) {
+    /// Gives each function the null of all that was learned but from it: `taught` is what it taught.
+    fn give(&self, pairs: &mut [Pair], taught: impl Fn(&Pair) -> Option<Deviation>) {
         for pair in pairs {
-            let own = pair.teaches(factors).filter(|_| self.is_taught);
             pair.null = match &self.learned {
-                Some(learned) => learned[pair.group].without(own),
+                Some(learned) => learned[pair.group].without(taught(pair)),
                 None => Null::of_scale(self.given),
             };
         }

@@ -13,8 +13,8 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use self::escape::{code, text};
 use super::Export;
+use crate::compare::Finding;
 use crate::compare::times::NOTE;
-use crate::compare::{Finding, Spread};
 use crate::figures::{amount, grouped, ratio_or_side};
 
 /// Most characters of a comment.
@@ -28,7 +28,7 @@ const SENTENCE: usize = 2_000;
 pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let findings: Vec<&Finding> = export.compared.of_kind(export.count_kind).collect();
     let significant: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.is_shown_first()).collect();
-    let is_single = export.compared.spread == Spread::Unknown;
+    let is_single = export.compared.can_only_stand_out();
     let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
     if significant.is_empty() {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();

@@ -21,6 +21,9 @@ const isSignificant = (name) => rowOfName[name]?.significant ?? false;
 /** Whether a function differs more than others between single runs, which is all that can be known of them. */
 const standsOut = (row) => row.verdict === 'stands_out';
 
+/** Whether a function has a colour. */
+const differs = (row) => row.significant || standsOut(row);
+
 /** Verdicts that are conclusive without being significant. */
 const KNOWN = new Set(['equivalent', 'compositional']);
 

@@ -34,7 +34,7 @@ function paintOf(tree, node) {
   const row = rowOfName[tree.name[node]];
   if (!row) return UNKNOWN;
   const kind = classOfName[tree.name[node]];
-  if (!row.significant && !standsOut(row)) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
+  if (!differs(row)) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
   const change = changeOf(tree, node);
   if (change === 0) return kind;
   if (!row.significant) return APART + (change > 0 ? 0 : 1);

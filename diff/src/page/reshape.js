@@ -115,11 +115,12 @@ function groups(tree, cursor, from, to, depth) {
 }
 
 /**
- * Runtime and system frames that follow one another as one frame, that of the first. A significant function keeps its frames: what is
+ * Runtime and system frames that follow one another as one frame, that of the first. A function that is significant or stands out keeps its frames: what is
  * in colour is never folded away.
  */
 function collapsed(tree) {
-  const folds = (node) => classOfName[tree.name[node]] > 0 && !isSignificant(tree.name[node]);
+  const hasColour = (name) => rowOfName[name] !== null && differs(rowOfName[name]);
+  const folds = (node) => classOfName[tree.name[node]] > 0 && !hasColour(tree.name[node]);
   // Nodes of the new tree as they are met; each old node's is in `into`.
   const into = new Int32Array(tree.size);
   const met = new Columns(tree.size);

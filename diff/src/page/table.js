@@ -2,7 +2,7 @@
 
 /** Functions that are significant or stand out, the largest change of share first. */
 const significantRows = data.functions
-  .filter((row) => row.significant || standsOut(row))
+  .filter(differs)
   .sort((a, b) => Math.abs(b.head_share - b.base_share) - Math.abs(a.head_share - a.base_share));
 
 function fillTable() {
@@ -64,7 +64,7 @@ function show(name) {
 /** How many functions are not significant, by verdict. */
 function othersInWords() {
   const tally = new Map();
-  for (const row of data.functions.filter((one) => !one.significant && !standsOut(one))) {
+  for (const row of data.functions.filter((one) => !differs(one))) {
     const words = VERDICTS[row.verdict] ?? row.verdict;
     tally.set(words, (tally.get(words) ?? 0) + 1);
   }

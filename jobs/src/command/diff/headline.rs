@@ -1,6 +1,6 @@
 //! The result in one sentence.
 
-use fleetdiff_diff::compare::{Compared, Finding, Spread};
+use fleetdiff_diff::compare::{Compared, Finding};
 use fleetdiff_diff::figures;
 use fleetdiff_formats::Values;
 
@@ -59,11 +59,8 @@ pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) ->
         0 => format!(", none by as much as 0.1 % of all {}", whole(compared)),
         some => format!(", {some} by at least 0.1 % of all {}", whole(compared)),
     };
-    let [one, many] = if compared.spread == Spread::Unknown {
-        ["stands out", "stand out"]
-    } else {
-        ["is significant", "are significant"]
-    };
+    let [one, many] =
+        if compared.can_only_stand_out() { ["stands out", "stand out"] } else { ["is significant", "are significant"] };
     match significant {
         0 => format!("{shifts}, none {one}"),
         1 => format!("{shifts}, 1 {one} ({}){matter}", if more == 1 { "more expensive" } else { "cheaper" }),
