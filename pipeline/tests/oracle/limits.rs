@@ -19,7 +19,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::log::Log;
 use super::rows::rows_of;
-use super::{agreed, builder, config, delivered};
+use super::{agreed, builder, config, delivered, seeds};
 
 /// Limits drawn at random, each now and then below what the fleet needs.
 fn limits(random: &mut Xoshiro256PlusPlus) -> Limits {
@@ -40,7 +40,7 @@ fn limits(random: &mut Xoshiro256PlusPlus) -> Limits {
 fn oracle_limits() {
     let mut exceeded: BTreeSet<Limited> = BTreeSet::new();
     let (mut rows, mut together) = (0, 0);
-    for seed in 700..716 {
+    for seed in seeds(700..=715) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         // Two windows are the shortest generation, so that several of them pass.
         let config = Config { window: Nanos::from_seconds(150), limits: limits(&mut random), ..config() };
@@ -77,7 +77,7 @@ impl Sink for Changing {
 /// of a run that finds the log.
 #[test]
 fn oracle_limits_that_change() {
-    for seed in 720..724 {
+    for seed in seeds(720..=723) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut drawn = [limits(&mut random), limits(&mut random), limits(&mut random)];
         drawn[1] = Limits { functions: 10, pods: 3, ..drawn[1] };
