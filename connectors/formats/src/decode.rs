@@ -7,7 +7,7 @@ use fleetdiff_schemas::rejected::Rejection;
 
 use crate::identity::IdentityMapping;
 use crate::labels::Labels;
-use crate::names::Rewrites;
+use crate::names::{NameRules, Rewrites};
 
 /// Turns the bytes of one record into profiles.
 pub trait Decode: Send {
@@ -28,6 +28,8 @@ pub struct Options {
     pub max_built_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
+    /// What is taken off every name. Default all rules.
+    pub name_rules: NameRules,
     /// Rewrites of function names. Default none.
     pub rewrites: Rewrites,
     /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
@@ -43,6 +45,7 @@ impl Default for Options {
             max_bytes: 256 << 20,
             max_built_bytes: 512 << 20,
             cohort_label: "cohort".into(),
+            name_rules: NameRules::default(),
             rewrites: Rewrites::default(),
             identity: IdentityMapping::default(),
             contention: ProfileType::Mutex,

@@ -197,7 +197,10 @@ pub(crate) const KEYS: &[Key] = keys! {
         "both: a change moves self of one function and total of its callers";
     "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
         "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
-        "none: names are as tools give them, without lines, hashes and offsets";
+        "none: names are as tools give them, but for what the rules of names take off";
+    "dataflow.name_rules_off" = name_rules_off, ROWS, Compared "name-rules-off" "RULE,...":
+        "Rules of names that are not applied, by their name or by that of a runtime, as in go-wrapper or jvm; docs/names.md lists them."
+        "none: what changes from build to build is not part of a name";
     "dataflow.idle_defaults" = dataflow.idle_defaults, ROWS, Compared "idle-defaults" "BOOL":
         "Whether off_cpu and wall profiles are counted without the stacks of threads that wait for work, by fleetdiff's lists for each runtime."
         "guess: threads of services spend most time off the processor waiting for work";

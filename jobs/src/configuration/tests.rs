@@ -84,6 +84,16 @@ fn rewrites_are_read_and_checked() {
 }
 
 #[test]
+fn rules_of_names_are_switched_off_and_checked() {
+    let (file, problems) = loaded("[dataflow]\nname_rules_off = ['jvm', 'offset']", &[]);
+    assert_eq!(problems, []);
+    assert_eq!(file.of_files().name_rules.apply("a$$Lambda$4+0x1f (a.py:3)"), "a$$Lambda$4+0x1f (a.py)");
+    assert_eq!(file.of_records().name_rules, file.of_files().name_rules);
+    let (_, problems) = loaded("[dataflow]\nname_rules_off = ['jmv']", &[]);
+    assert!(matches!(problems.as_slice(), [problem] if problem.to_string().contains("\"jmv\"")), "{problems:?}");
+}
+
+#[test]
 fn idle_functions_are_read_and_checked() {
     let (file, problems) = loaded("[dataflow]\nidle = ['wait*', '!call']\nidle_defaults = false", &[]);
     assert_eq!(problems, []);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
 use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
@@ -25,6 +25,7 @@ pub(crate) struct Configuration {
     pub(crate) dataflow: Config,
     pub(crate) named: Named,
     pub(crate) rewrites: RewriteTexts,
+    pub(crate) name_rules_off: Vec<String>,
     /// Worker threads.
     pub(crate) workers: usize,
     /// Where profiles come from.
@@ -134,6 +135,7 @@ impl Default for Configuration {
             dataflow: Config::default(),
             named: Named::default(),
             rewrites: RewriteTexts::default(),
+            name_rules_off: Vec::new(),
             workers: 2,
             kafka: Kafka {
                 client: ClientSettings::new("127.0.0.1:9092"),
@@ -209,8 +211,12 @@ impl Configuration {
 
     /// How the files of a folder are decoded.
     pub(crate) fn of_files(&self) -> Options {
-        // NB: `check` has checked that each rewrite can be used.
-        Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
+        // NB: `check` has checked that each rewrite can be used, and that there is each rule.
+        Options {
+            name_rules: NameRules::without(&self.name_rules_off).unwrap_or_default(),
+            rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(),
+            ..Options::default()
+        }
     }
 }
 

@@ -79,7 +79,8 @@ struct Unequal {
 
 fn read_as(args: &FileArgs, period: Option<Period>, values: Values) -> Result<Read, Unread> {
     let readings = args.reading.of_files(args.base.len(), args.head.len(), values).map_err(Unread::Other)?;
-    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit }, values);
+    let options = args.reading.options().map_err(Unread::Other)?;
+    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit }, values, options);
     let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
         let mut runs = Vec::new();
         for (path, reading) in paths.iter().zip(readings) {
