@@ -1,7 +1,7 @@
 //! What went wrong, and what to do about it.
 
 use std::error::Error;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use fleetdiff_connectors::files::FleetError;
@@ -22,6 +22,8 @@ pub(crate) struct Failure {
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
+/// As of a program that a shell has seen end by SIGPIPE.
+const UNREAD: u8 = 141;
 
 impl Failure {
     /// A command that cannot start as given.
@@ -29,9 +31,14 @@ impl Failure {
         Self { exit: USAGE, ..Self::with_hint(cause, hint) }
     }
 
+    /// Whether whoever read the output has gone, as `head` does after its last line: nobody is there to be informed.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.cause.downcast_ref::<io::Error>().is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// The program's exit code for it.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.exit)
+        ExitCode::from(if self.is_unread() { UNREAD } else { self.exit })
     }
 
     /// A failure with advice.
@@ -66,8 +73,11 @@ impl Failure {
         }
     }
 
-    /// Prints the chain of causes and the advice to stderr.
+    /// Prints the chain of causes and the advice to stderr; nothing if the output is [unread](Self::is_unread).
     pub(crate) fn print(&self) {
+        if self.is_unread() {
+            return;
+        }
         let mut text = format!("error: {}", self.cause);
         let mut hint = self.hint.as_deref();
         let mut deeper = self.cause.source();
@@ -80,7 +90,7 @@ impl Failure {
             text.push_str(&format!("\n  hint: {hint}"));
         }
         // Nothing is left to do if stderr itself is gone.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{text}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! `diff`: the article's example and recorded runs as files, plain differences in columns, and what cannot be compared.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -294,4 +295,45 @@ fn two_profiles_and_one_command() {
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks for something of the network");
     let table = diff(&[&base], &[&head], &["-q", "-t", "\t"]).stdout;
     assert!(table.lines().next().unwrap().ends_with("\tfaster"), "{table}");
+}
+
+/// A build with other lines and other numbers of generated classes has the same functions; what else changes is rewritten.
+#[test]
+fn names_are_counted_by_rules_and_rewrites() {
+    let files = Files::new();
+    let text = |line: u32, lambda: u32, version: u32| {
+        format!(
+            "main (app.js:{line}:1);W$$Lambda${lambda}.run;v{version}.serve 900\nmain (app.js:{line}:1);render 700\n"
+        )
+    };
+    let (base, head) = (files.with("base.folded", text(1, 4, 7)), files.with("head.folded", text(2, 9, 8)));
+    let functions = |more: &[&str]| {
+        let run = diff(&[&base], &[&head], &[&["--format", "json"], more].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let written: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = written["findings"].as_array().unwrap();
+        let names: BTreeSet<&str> = findings.iter().filter_map(|finding| finding["function"].as_str()).collect();
+        let known = ["main (app.js", "W$$Lambda", ".serve", "render"];
+        known.map(|known| names.iter().filter(|name| name.contains(known)).count())
+    };
+    assert_eq!(functions(&[]), [1, 1, 2, 1]);
+    assert_eq!(functions(&["--rewrites", r"\bv[0-9]+\. => v."]), [1; 4]);
+    assert_eq!(functions(&["--name-rules-off", "jvm,file-line"]), [2, 2, 2, 1]);
+}
+
+/// Whoever reads may stop, as `head` does: nothing is said, and the code is that of SIGPIPE.
+#[test]
+fn nothing_is_said_where_nobody_reads() {
+    let files = Files::new();
+    let [base, head] = article(&files);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_fleetdiff"))
+        .args(["diff", "--base", &base, "--head", &head, "--format", "json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(141) && !said.contains("error") && !said.contains("pipe"), "{said}");
 }

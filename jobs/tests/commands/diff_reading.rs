@@ -274,6 +274,13 @@ fn wrong_values_are_refused() {
         (["--percentage", "half"], "possible values: relative, absolute"),
         (["-S", ""], "no name, expected some separated by commas"),
         (["-d", "file:///nowhere/at/all"], "cannot read /nowhere/at/all"),
+        (["--q", "5"], "not between 0 and 1"),
+        (["--q", "nan"], "not between 0 and 1"),
+        (["--min-effect", "nan"], "not a log ratio"),
+        (["--min-effect", "inf"], "not a log ratio"),
+        (["--background", "-1"], "unexpected argument"),
+        (["--name-rules-off", "jmv"], "there is no rule of names \"jmv\""),
+        (["--rewrites", "a -> b"], "expected PATTERN => REPLACEMENT"),
     ] {
         let run = files.diff(&options);
         assert!(run.code == 2 && run.stderr.contains(what), "{options:?}: {} {}", run.code, run.stderr);

@@ -34,17 +34,17 @@ pub(crate) struct DiffArgs {
     #[arg(long, help_heading = DECISION, value_enum, default_value_t = MethodName::Honest)]
     pub(crate) method: MethodName,
     /// Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)
-    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01)]
+    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01, value_parser = deviation)]
     pub(crate) min_effect: f64,
     /// False-discovery rate, between 0 and 1
-    #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05)]
+    #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05, value_parser = rate)]
     pub(crate) q: f64,
     /// Fewest samples of both sides together for which a function is tested [default: 30]. Times without a period have no samples: there, 0.1 % of all time
     #[arg(long, value_name = "SAMPLES", help_heading = DECISION)]
     pub(crate) min_count: Option<u64>,
     /// With one run per side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
     /// ratios (0.03: 3 %); 0: none [default: what the functions of the two runs show]
-    #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
+    #[arg(long, help_heading = DECISION, value_name = "DEVIATION", value_parser = deviation)]
     pub(crate) background: Option<f64>,
 }
 
@@ -55,6 +55,18 @@ pub(crate) enum MethodName {
     Honest,
     /// G test on merged counts, p below 1e-4: for comparison, not calibrated
     Article,
+}
+
+/// A number that is above 0 and below 1.
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0.0 && *number < 1.0);
+    number.ok_or_else(|| "not between 0 and 1".to_owned())
+}
+
+/// A log ratio that is 0 or more, and below 10, a factor of 22,000.
+fn deviation(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..10.0).contains(number));
+    number.ok_or_else(|| "not a log ratio of at least 0 and less than 10 (0.01 is about 1 %)".to_owned())
 }
 
 impl DiffArgs {
