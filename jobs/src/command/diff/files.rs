@@ -101,9 +101,7 @@ fn explained(fault: Unreadable) -> Failure {
         Unreadable::File { .. } => {
             "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope"
         }
-        Unreadable::PerfData { .. } => {
-            "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script"
-        }
+        Unreadable::PerfData { .. } => "write its text: perf script -F +pid -i perf.data > run.perf_script",
         Unreadable::Profile { fault, .. } => match fault {
             Fault::Rejected(fault) if fault.reason == Reason::UnknownPeriod && fault.detail.contains("--period") => {
                 "say how long it is from one sample to the next with --period, as in --period 10ms, or give at least 5 runs of each side: then their times are compared as weights"
