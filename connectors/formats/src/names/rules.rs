@@ -18,7 +18,6 @@ const ADDRESS: usize = 4;
 
 /// Runtimes and their rules, in the order in which they are applied.
 const FILES: [(&str, &str); 8] = [
-    ("any", include_str!("rules/any.toml")),
     ("jvm", include_str!("rules/jvm.toml")),
     ("v8", include_str!("rules/v8.toml")),
     ("go", include_str!("rules/go.toml")),
@@ -26,6 +25,7 @@ const FILES: [(&str, &str); 8] = [
     ("native", include_str!("rules/native.toml")),
     ("dotnet", include_str!("rules/dotnet.toml")),
     ("scripts", include_str!("rules/scripts.toml")),
+    ("any", include_str!("rules/any.toml")),
 ];
 
 /// One rule.
