@@ -66,14 +66,19 @@ impl Configuration {
         need(self.kafka.metrics_topic != self.kafka.topic, "kafka.metrics_topic", "must differ from kafka.topic");
         need(!self.kafka.request_metrics.is_empty(), "kafka.request_metrics", "must name a metric");
         need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must differ from kafka.topic");
+        self.check_names(&mut need);
+        for (number, receiver) in self.receivers.iter().enumerate() {
+            receiver.check(self.receivers.get(..number).unwrap_or_default(), problems);
+        }
+    }
+
+    /// The problems of what becomes of names.
+    fn check_names(&self, need: &mut impl FnMut(bool, &'static str, &str)) {
         if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
             need(false, "dataflow.rewrites", &bad.to_string());
         }
         if let Err(unknown) = NameRules::without(&self.name_rules_off) {
             need(false, "dataflow.name_rules_off", &unknown.to_string());
-        }
-        for (number, receiver) in self.receivers.iter().enumerate() {
-            receiver.check(self.receivers.get(..number).unwrap_or_default(), problems);
         }
     }
 }
