@@ -26,7 +26,7 @@ pub(super) struct Collector {
 impl Collector {
     /// One that reads within these limits.
     pub(super) fn new(options: &Options) -> Self {
-        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
+        Self { options: options.clone(), naming: Naming::new(options) }
     }
 
     /// The text of a record, its compression undone.

@@ -7,7 +7,7 @@ use fleetdiff_schemas::rejected::Rejection;
 
 use crate::identity::IdentityMapping;
 use crate::labels::Labels;
-use crate::names::Rewrites;
+use crate::names::{NameRules, Rewrites};
 
 /// Turns the bytes of one record into profiles.
 pub trait Decode: Send {
@@ -28,7 +28,9 @@ pub struct Options {
     pub max_built_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
-    /// Rewrites of function names. Default none.
+    /// Which rules take off function names what changes though the function does not. Default all.
+    pub name_rules: NameRules,
+    /// Rewrites of function names, after the rules. Default none.
     pub rewrites: Rewrites,
     /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
     pub identity: IdentityMapping,
@@ -43,6 +45,7 @@ impl Default for Options {
             max_bytes: 256 << 20,
             max_built_bytes: 512 << 20,
             cohort_label: "cohort".into(),
+            name_rules: NameRules::default(),
             rewrites: Rewrites::default(),
             identity: IdentityMapping::default(),
             contention: ProfileType::Mutex,

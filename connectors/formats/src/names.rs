@@ -1,14 +1,15 @@
 //! Function names: a function is its name, so every format gives its frames here and nowhere else.
 //!
-//! A name as it came goes through two steps, the same for every format: [`normalised()`] takes off what changes from build
-//! to build though the function does not (line numbers, hashes, offsets), and the [`Rewrites`] that were configured are
-//! applied. `Naming` remembers what came of a name from profile to profile; `Names` is the table of one profile, no name twice.
+//! A name as it came goes through two steps, the same for every format: [`NameRules`] take off what changes from build to
+//! build or from process to process though the function does not (lines, hashes, numbers of generated classes), and the [`Rewrites`] that
+//! were configured are applied. `Naming` remembers what came of a name from profile to profile; `Names` is the table of one profile, no name twice.
 
 mod class;
 mod naming;
-mod normalised;
 mod rewrites;
+mod rules;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use fleetdiff_schemas::profile::UNSYMBOLISED;
@@ -19,8 +20,8 @@ use crate::budget::{ALLOCATION, Budget};
 
 pub use class::FrameClass;
 pub(super) use naming::Naming;
-pub use normalised::normalised;
 pub use rewrites::{BadRewrite, Rewrites};
+pub use rules::{NameRules, RUNTIMES, Rule, UnknownRule, rules};
 
 /// What a name that came takes: an entry of a map (key, value and a byte, with as much again unused and half of it while the map grows),
 /// and one of a list.
@@ -71,6 +72,11 @@ impl<'a> Names<'a> {
         Ok(index)
     }
 
+    /// A text as the rules leave it.
+    pub(super) fn normalised<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.naming.normalised(text)
+    }
+
     fn add(&mut self, name: Arc<str>) -> Result<u32, Rejection> {
         // The list of a profile is a copy of this one.
         self.budget.take(COUNTED + ALLOCATION + name.len() + size_of::<Arc<str>>())?;
@@ -115,10 +121,11 @@ impl Drop for Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Options;
 
     fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
         let rewrites = Rewrites::parse(rewrites).unwrap();
-        Naming::new(max_bytes, &rewrites)
+        Naming::new(&Options { max_bytes, rewrites, ..Options::default() })
     }
 
     fn list(naming: &mut Naming, raw: &[&str]) -> (Vec<u32>, Vec<String>) {

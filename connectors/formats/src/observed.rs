@@ -9,7 +9,7 @@ use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::TimeRange;
 
 use crate::budget::{ALLOCATION, Budget};
-use crate::names::{Names, Naming, normalised};
+use crate::names::{Names, Naming};
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 use crate::ticks::FoundPeriod;
 
@@ -141,7 +141,10 @@ impl SampleSink for Observed<'_> {
     fn frame(&mut self, name: &str, details: FrameDetails<'_>) -> Result<u32, Rejection> {
         let name = self.names.index_of(name)?;
         let symbol = match details.symbol {
-            Some(symbol) => self.text(normalised(symbol).as_ref())?,
+            Some(symbol) => {
+                let symbol = self.names.normalised(symbol);
+                self.text(symbol.as_ref())?
+            }
             None => {
                 let name = self.names.name(name);
                 self.text_of(name)?

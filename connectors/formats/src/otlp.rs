@@ -50,7 +50,7 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder with these limits, names of attributes and rules.
     pub fn new(options: &Options) -> Self {
-        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
+        Self { options: options.clone(), naming: Naming::new(options) }
     }
 
     /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).

@@ -56,7 +56,7 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// A decoder with these limits, that takes the cohort of a sample from its label [`Options::cohort_label`].
     pub(crate) fn new(options: &Options) -> Self {
-        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
+        Self { options: options.clone(), naming: Naming::new(options) }
     }
 
     /// The samples of one type; `frames` are those of the tables once they are resolved.

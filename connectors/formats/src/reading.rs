@@ -61,7 +61,7 @@ impl Reading {
         };
         let level = labels.asks_for_level().then(|| labels.of_level());
         let labels = level.as_ref().unwrap_or(labels);
-        let mut naming = Naming::new(options.max_bytes, &options.rewrites);
+        let mut naming = Naming::new(options);
         let run = match labels.uncountable() {
             Some(fault) => Err(fault.into()),
             None => decompress(bytes, options.max_bytes).map_err(Unread::from).and_then(|text| {

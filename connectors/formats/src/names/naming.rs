@@ -1,13 +1,15 @@
 //! What a decoder remembers of names from one profile to the next.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::profile::UNSYMBOLISED;
 
-use super::normalised::normalised;
 use super::rewrites::Rewrites;
+use super::rules::NameRules;
+use crate::decode::Options;
 
 /// Bytes that a name takes besides its text: entries of maps and lists, counted pointers, and the counts.
 const ENTRY: usize = 128;
@@ -17,6 +19,7 @@ type Map = HashMap<Arc<str>, u32, foldhash::fast::RandomState>;
 /// The names that a decoder has met, and where the profile at hand has them.
 #[derive(Debug)]
 pub(crate) struct Naming {
+    rules: NameRules,
     rewrites: Rewrites,
     /// Numbers of names as they came.
     raw: Map,
@@ -72,17 +75,22 @@ pub(super) struct NewName {
 }
 
 impl Naming {
-    /// Remembers nothing yet; later, between profiles, at most an eighth of the largest record, `max_bytes`.
-    pub(crate) fn new(max_bytes: usize, rewrites: &Rewrites) -> Self {
+    /// Remembers nothing yet; later, between profiles, at most an eighth of the largest record.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self::empty(options.name_rules.clone(), options.rewrites.clone(), options.max_bytes / 8)
+    }
+
+    fn empty(rules: NameRules, rewrites: Rewrites, most: usize) -> Self {
         Self {
-            rewrites: rewrites.clone(),
+            rules,
+            rewrites,
             raw: Map::default(),
             came: Vec::new(),
             counted: Map::default(),
             names: Vec::new(),
             profile: 0,
             held: 0,
-            most: max_bytes / 8,
+            most,
         }
     }
 
@@ -94,8 +102,13 @@ impl Naming {
     /// Ends a profile: if more is remembered than may be, all is forgotten, and found again as it comes.
     pub(super) fn end(&mut self) {
         if self.held > self.most {
-            *self = Self { most: self.most, ..Self::new(0, &self.rewrites) };
+            *self = Self::empty(self.rules.clone(), self.rewrites.clone(), self.most);
         }
+    }
+
+    /// A name as the rules leave it, before any rewrite.
+    pub(super) fn normalised<'n>(&self, raw: &'n str) -> Cow<'n, str> {
+        self.rules.apply(raw)
     }
 
     /// What is known of a name as it came.
@@ -156,7 +169,7 @@ impl Naming {
     }
 
     fn counted_as(&self, raw: &str) -> Arc<str> {
-        let name = normalised(raw);
+        let name = self.normalised(raw);
         if name == UNSYMBOLISED {
             return UNSYMBOLISED.into();
         }
@@ -174,6 +187,11 @@ fn short(number: usize) -> u32 {
 mod tests {
     use super::*;
 
+    fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
+        let rewrites = Rewrites::parse(rewrites).unwrap();
+        Naming::new(&Options { max_bytes, rewrites, ..Options::default() })
+    }
+
     fn index(naming: &mut Naming, raw: &str, next: u32) -> u32 {
         match naming.find(raw) {
             Known::Met(index) => index,
@@ -187,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_name_is_made_once_a_decoder() {
-        let mut naming = Naming::new(1 << 20, &Rewrites::default());
+        let mut naming = naming(1 << 20, &[]);
         let mut name = || {
             naming.begin();
             let Known::New(new) = naming.find("run (a.py:1)") else { panic!("met in a new profile") };
@@ -200,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_a_profile_has_is_not_there_in_the_next() {
-        let mut naming = Naming::new(1 << 20, &Rewrites::parse(&["^v[0-9]+ => v"]).unwrap());
+        let mut naming = naming(1 << 20, &["^v[0-9]+ => v"]);
         for first in [0, 3] {
             naming.begin();
             assert_eq!(naming.find_counted("v.run"), None);
@@ -215,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_between_profiles_is_bounded_and_no_less_right() {
-        let mut naming = Naming::new(80_000, &Rewrites::parse(&["x => y"]).unwrap());
+        let mut naming = naming(80_000, &["x => y"]);
         let mut most = 0;
         for number in 0..5_000 {
             naming.begin();

@@ -7,7 +7,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, UNSYMBOLI
 use super::frame::FrameLine;
 use super::header::header;
 use crate::compression::gzip;
-use crate::names::normalised;
+use crate::names::NameRules;
 use crate::threads::{is_by_thread, pool};
 use crate::unencodable::Unencodable;
 
@@ -24,7 +24,7 @@ const FORMAT: &str = "perf_script";
 const KERNEL: (&str, &str) = ("_[k]", "[kernel.kallsyms]");
 
 /// Writes a profile as the gzipped text of `perf script`: an event for each sample, evenly spread over the window. The decoder
-/// gives back the same samples if the names are [normalised] and the labels say that the first frame is
+/// gives back the same samples if the names are as all [`NameRules`] leave them and the labels say that the first frame is
 /// the thread ([`Labels::root_is_thread`](crate::Labels)). Requests, identity, what a sample stands for and the window are not
 /// written. Equal profiles give equal bytes.
 ///
@@ -133,7 +133,7 @@ impl<'p> Frames<'p> {
                 (function, None) => return Err(Unencodable::Threadless { function: function.to_owned() }),
                 (function, Some(thread)) => {
                     let known = *found.get_or_insert(thread);
-                    if known != thread || pool(thread) != thread || normalised(thread) != thread {
+                    if known != thread || pool(thread) != thread || NameRules::default().apply(thread) != thread {
                         let text = format!("{function} @ {thread}");
                         return Err(Unencodable::Text { format: FORMAT, text });
                     }
@@ -183,7 +183,7 @@ fn is_read_as(line: &str, function: &str) -> bool {
     let is_frame = line.lines().count() == 1 && header(line.trim_end()).is_none();
     let read = FrameLine::read(line).filter(|_| is_frame).map(|frame| {
         frame.each_name(|name| {
-            names.push(normalised(name).into_owned());
+            names.push(NameRules::default().apply(name).into_owned());
             Ok::<(), Unencodable>(())
         })
     });

@@ -62,7 +62,7 @@ fn run(
         }
         return Err(Rejection::new(Reason::UnsupportedType, "it holds counts by function, expected stacks").into());
     };
-    let mut naming = Naming::new(options.max_bytes, &options.rewrites);
+    let mut naming = Naming::new(options);
     let mut observed = Observed::new(&mut naming, budget);
     observed.window = window;
     observed.unit = details.unit.as_deref().map(Into::into);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fleetdiff_formats::names::normalised;
+use fleetdiff_formats::names::NameRules;
 use fleetdiff_formats::{Decode, Labels};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Stack, Temporality};
@@ -118,7 +118,9 @@ fn cohorts() -> impl Strategy<Value = Option<Cohort>> {
 fn names() -> impl Strategy<Value = Arc<[Arc<str>]>> {
     btree_set("[a-zA-Z_:<>()*.\\[\\] 0-9µ-ž]{1,20}", 1..30)
         .prop_map(|names| names.into_iter().rev().map(Arc::from).collect())
-        .prop_filter("changed when read", |names: &Arc<[Arc<str>]>| names.iter().all(|name| normalised(name) == **name))
+        .prop_filter("changed when read", |names: &Arc<[Arc<str>]>| {
+            names.iter().all(|name| NameRules::default().apply(name) == **name)
+        })
 }
 
 /// Stacks whose samples stand for the time that is written for them, if they stand for time and that can be.
