@@ -26,6 +26,8 @@ mod metrics_proto;
 mod mutated_messages;
 #[path = "formats/mutations.rs"]
 mod mutations;
+#[path = "formats/names.rs"]
+mod names;
 #[path = "formats/otlp.rs"]
 mod otlp;
 #[path = "formats/otlp_faults.rs"]

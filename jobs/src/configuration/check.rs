@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_connectors::parquet::FlushInterval;
-use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_schemas::alert::GuidanceRule;
 use fleetdiff_schemas::config::Config;
 
@@ -66,6 +66,9 @@ impl Configuration {
         need(self.kafka.metrics_topic != self.kafka.topic, "kafka.metrics_topic", "must differ from kafka.topic");
         need(!self.kafka.request_metrics.is_empty(), "kafka.request_metrics", "must name a metric");
         need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must differ from kafka.topic");
+        if let Err(unknown) = NameRules::without(&self.name_rules_off) {
+            need(false, "dataflow.name_rules_off", &unknown.to_string());
+        }
         if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
             need(false, "dataflow.rewrites", &bad.to_string());
         }

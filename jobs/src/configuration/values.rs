@@ -6,7 +6,7 @@ use std::time::Duration;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
 use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
@@ -24,6 +24,8 @@ pub(crate) struct Configuration {
     /// The settings that decide rows; [`Self::dataflow`] adds the comparison.
     pub(crate) dataflow: Config,
     pub(crate) named: Named,
+    /// Names of rules of function names, or of runtimes.
+    pub(crate) name_rules_off: Vec<String>,
     pub(crate) rewrites: RewriteTexts,
     /// Worker threads.
     pub(crate) workers: usize,
@@ -133,6 +135,7 @@ impl Default for Configuration {
         Self {
             dataflow: Config::default(),
             named: Named::default(),
+            name_rules_off: Vec::new(),
             rewrites: RewriteTexts::default(),
             workers: 2,
             kafka: Kafka {
@@ -209,8 +212,12 @@ impl Configuration {
 
     /// How the files of a folder are decoded.
     pub(crate) fn of_files(&self) -> Options {
-        // NB: `check` has checked that each rewrite can be used.
-        Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
+        // NB: `check` has checked that each rule is known and each rewrite can be used.
+        Options {
+            name_rules: NameRules::without(&self.name_rules_off).unwrap_or_default(),
+            rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(),
+            ..Options::default()
+        }
     }
 }
 

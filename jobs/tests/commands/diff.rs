@@ -72,6 +72,27 @@ fn significant(run: &Run) -> Vec<String> {
     verdicts(run).into_iter().filter(|(_, verdict)| significant(verdict)).map(|(function, _)| function).collect()
 }
 
+/// The rules of names, and rewrites after them, hold for files as for fleets.
+#[test]
+fn names_of_two_builds_become_one() {
+    let files = Files::new();
+    let base = files.with("base.folded", "main;shop.Cart$$Lambda$4/52.run 500\nmain;v1.total 500\n");
+    let head = files.with("head.folded", "main;shop.Cart$$Lambda$9/77.run 500\nmain;v2.total 500\n");
+    let functions = |more: &[&str]| {
+        let found = verdicts(&diff(&[&base], &[&head], &[&["-q", "-t", "\t", "--top", "0"], more].concat()));
+        let mut functions: Vec<String> = found.into_iter().map(|(function, _)| function).collect();
+        functions.sort();
+        functions
+    };
+    let [rewrites, off] = [["--rewrites", "^v[0-9]+ => v"], ["--name-rules-off", "jvm"]];
+    assert_eq!(functions(&rewrites), ["shop.Cart$$Lambda.run", "v.total"]);
+    assert_eq!(functions(&[]).len(), 3);
+    assert_eq!(functions(&off).len(), 4);
+    let unknown = diff(&[&base], &[&head], &["--name-rules-off", "jvm-lamda"]);
+    assert_ne!(unknown.code, 0);
+    assert!(unknown.stderr.contains("\"jvm-lambda\""), "{}", unknown.stderr);
+}
+
 #[test]
 fn published_the_articles_example_as_files() {
     let files = Files::new();
