@@ -18,7 +18,7 @@ mod written;
 use std::path::Path;
 
 pub(crate) use changes::{Changes, Loaded};
-pub(crate) use flags::{Everything, Flags, OfDataflow, OfTopic};
+pub(crate) use flags::{Everything, Flags, OfDataflow, OfNames, OfTopic};
 pub(crate) use problems::Problems;
 pub(crate) use setting::Setting;
 pub(crate) use values::{Configuration, GuidanceTexts};

@@ -28,9 +28,9 @@ pub struct Options {
     pub max_built_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
-    /// What is taken off every name. Default all rules.
+    /// Which rules take off function names what changes though the function does not. Default all.
     pub name_rules: NameRules,
-    /// Rewrites of function names. Default none.
+    /// Rewrites of function names, after the rules. Default none.
     pub rewrites: Rewrites,
     /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
     pub identity: IdentityMapping,

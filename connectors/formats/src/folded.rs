@@ -24,7 +24,7 @@ pub(crate) use lines::read;
 const FORMAT: &str = "folded";
 
 /// Writes a profile as gzipped folded stacks; the decoder gives back the same stacks if the names are
-/// [as they are counted](super::names::NameRules). The window is not written. Equal profiles give equal bytes.
+/// as all [rules](super::names::NameRules) leave them. The window is not written. Equal profiles give equal bytes.
 ///
 /// NB: counts that are all multiples of 1,000 or more are read back only where the labels' unit is `count`
 /// ([`Labels::of_counts`](crate::Labels::of_counts)).

@@ -1,8 +1,8 @@
 //! Function names: a function is its name, so every format gives its frames here and nowhere else.
 //!
-//! A name as it came goes through two steps, the same for every format: the [`NameRules`] take off what changes from build
-//! to build though the function does not (line numbers, hashes, offsets, what a runtime numbers as it goes), and the [`Rewrites`] that were configured
-//! are applied. `Naming` remembers what came of a name from profile to profile; `Names` is the table of one profile, no name twice.
+//! A name as it came goes through two steps, the same for every format: [`NameRules`] take off what changes from build to
+//! build or from process to process though the function does not (lines, hashes, numbers of generated classes), and the [`Rewrites`] that
+//! were configured are applied. `Naming` remembers what came of a name from profile to profile; `Names` is the table of one profile, no name twice.
 
 mod class;
 mod naming;
@@ -21,7 +21,7 @@ use crate::budget::{ALLOCATION, Budget};
 pub use class::FrameClass;
 pub(super) use naming::Naming;
 pub use rewrites::{BadRewrite, Rewrites};
-pub use rules::{NameRule, NameRules, UnknownRule};
+pub use rules::{NameRules, RUNTIMES, Rule, UnknownRule, rules};
 
 /// What a name that came takes: an entry of a map (key, value and a byte, with as much again unused and half of it while the map grows),
 /// and one of a list.
@@ -72,6 +72,11 @@ impl<'a> Names<'a> {
         Ok(index)
     }
 
+    /// A text as the rules leave it.
+    pub(super) fn normalised<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.naming.normalised(text)
+    }
+
     fn add(&mut self, name: Arc<str>) -> Result<u32, Rejection> {
         // The list of a profile is a copy of this one.
         self.budget.take(COUNTED + ALLOCATION + name.len() + size_of::<Arc<str>>())?;
@@ -99,11 +104,6 @@ impl<'a> Names<'a> {
         let index = self.add(Arc::clone(&name))?;
         self.naming.put_counted(&name, index);
         Ok(index)
-    }
-
-    /// A symbol as names are counted, which is no name of the table.
-    pub(super) fn symbol<'s>(&self, raw: &'s str) -> Cow<'s, str> {
-        self.naming.rules().apply(raw)
     }
 
     /// The names by index.

@@ -142,8 +142,8 @@ impl SampleSink for Observed<'_> {
         let name = self.names.index_of(name)?;
         let symbol = match details.symbol {
             Some(symbol) => {
-                let symbol = self.names.symbol(symbol);
-                self.text(&symbol)?
+                let symbol = self.names.normalised(symbol);
+                self.text(symbol.as_ref())?
             }
             None => {
                 let name = self.names.name(name);

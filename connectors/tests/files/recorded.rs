@@ -64,7 +64,7 @@ fn functions_of_the_redis_fleet() {
         own.get(&(build.to_owned(), cohort.to_owned(), name.to_owned())).copied().unwrap_or(0)
     };
     let row = |build, cohort| {
-        ["lpFind", "__memcmp_evex_movbe", "dictFind", "[libjemalloc.so.2]"].map(|name| count(build, cohort, name))
+        ["lpFind", "__memcmp_evex_movbe", "dictFind", "[libjemalloc.so]"].map(|name| count(build, cohort, name))
     };
     assert_eq!(row("A", "session"), [0, 64, 758, 105]);
     assert_eq!(row("A2", "session"), [0, 57, 747, 118]);

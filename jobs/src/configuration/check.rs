@@ -72,13 +72,13 @@ impl Configuration {
         }
     }
 
-    /// The problems of what becomes of names.
+    /// The problems of what is taken off names and rewritten in them.
     fn check_names(&self, need: &mut impl FnMut(bool, &'static str, &str)) {
-        if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
-            need(false, "dataflow.rewrites", &bad.to_string());
-        }
         if let Err(unknown) = NameRules::without(&self.name_rules_off) {
             need(false, "dataflow.name_rules_off", &unknown.to_string());
+        }
+        if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
+            need(false, "dataflow.rewrites", &bad.to_string());
         }
     }
 }

@@ -27,6 +27,10 @@ pub(crate) struct Everything;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfDataflow;
 
+/// How functions are named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfNames;
+
 /// A topic and how to reach it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfTopic;
@@ -40,6 +44,12 @@ impl Choice for Everything {
 impl Choice for OfDataflow {
     fn has(key: &Key) -> bool {
         matches!(key.section(), "dataflow" | "limits" | "run")
+    }
+}
+
+impl Choice for OfNames {
+    fn has(key: &Key) -> bool {
+        matches!(key.path, "dataflow.name_rules_off" | "dataflow.rewrites")
     }
 }
 

@@ -195,12 +195,12 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.count_kind" = dataflow.count_kinds, ROWS, Compared "count-kind" "KIND,...":
         "Counts that are tested: self (the function is at the leaf of the stack), total (anywhere on the stack), or both."
         "both: a change moves self of one function and total of its callers";
-    "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
-        "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
-        "none: names are as tools give them, but for what the rules of names take off";
     "dataflow.name_rules_off" = name_rules_off, ROWS, Compared "name-rules-off" "RULE,...":
-        "Rules of names that are not applied, by their name or by that of a runtime, as in go-wrapper or jvm; docs/names.md lists them."
-        "none: what changes from build to build is not part of a name";
+        "Rules of function names that are switched off, or runtimes whose rules are: native, jvm, v8, go, rust, dotnet, scripts, any. They take off what changes though the function does not; docs/names.md lists them."
+        "none: a function with a line, a hash or the number of a process in its name would be another in each build";
+    "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
+        "Rewrites of function names in order, after the rules, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
+        "none: names are as tools give them, after the rules";
     "dataflow.idle_defaults" = dataflow.idle_defaults, ROWS, Compared "idle-defaults" "BOOL":
         "Whether off_cpu and wall profiles are counted without the stacks of threads that wait for work, by fleetdiff's lists for each runtime."
         "guess: threads of services spend most time off the processor waiting for work";

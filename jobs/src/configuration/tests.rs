@@ -83,14 +83,22 @@ fn rewrites_are_read_and_checked() {
     assert!(matches!(problems.as_slice(), [problem] if problem.to_string().contains("\"(x\"")), "{problems:?}");
 }
 
+/// A rule that nobody knows is reported when the configuration is read, with the nearest one.
 #[test]
-fn rules_of_names_are_switched_off_and_checked() {
-    let (file, problems) = loaded("[dataflow]\nname_rules_off = ['jvm', 'offset']", &[]);
+fn rules_of_names_are_switched_off_by_name() {
+    let lambda = "shop.Cart$$Lambda$4/52.run";
+    assert_eq!(loaded("", &[]).0.of_files().name_rules.apply(lambda), "shop.Cart$$Lambda.run");
+    let (file, problems) = loaded("[dataflow]\nname_rules_off = ['jvm-lambda', 'go']", &[]);
     assert_eq!(problems, []);
-    assert_eq!(file.of_files().name_rules.apply("a$$Lambda$4+0x1f (a.py:3)"), "a$$Lambda$4+0x1f (a.py)");
+    assert_eq!(file.of_files().name_rules.apply(lambda), lambda);
     assert_eq!(file.of_records().name_rules, file.of_files().name_rules);
-    let (_, problems) = loaded("[dataflow]\nname_rules_off = ['jmv']", &[]);
-    assert!(matches!(problems.as_slice(), [problem] if problem.to_string().contains("\"jmv\"")), "{problems:?}");
+    let (variable, problems) = loaded("", &[("FLEETDIFF_DATAFLOW_NAME_RULES_OFF", "go, jvm-lambda")]);
+    assert_eq!((variable.of_files().name_rules, problems), (file.of_files().name_rules, Vec::new()));
+    let (_, problems) = loaded("[dataflow]\nname_rules_off = ['jvm-lamda']", &[]);
+    assert!(
+        matches!(problems.as_slice(), [problem] if problem.key == "dataflow.name_rules_off" && problem.what.contains("did you mean \"jvm-lambda\"?")),
+        "{problems:?}"
+    );
 }
 
 #[test]

@@ -24,8 +24,9 @@ pub(crate) struct Configuration {
     /// The settings that decide rows; [`Self::dataflow`] adds the comparison.
     pub(crate) dataflow: Config,
     pub(crate) named: Named,
-    pub(crate) rewrites: RewriteTexts,
+    /// Names of rules of function names, or of runtimes.
     pub(crate) name_rules_off: Vec<String>,
+    pub(crate) rewrites: RewriteTexts,
     /// Worker threads.
     pub(crate) workers: usize,
     /// Where profiles come from.
@@ -134,8 +135,8 @@ impl Default for Configuration {
         Self {
             dataflow: Config::default(),
             named: Named::default(),
-            rewrites: RewriteTexts::default(),
             name_rules_off: Vec::new(),
+            rewrites: RewriteTexts::default(),
             workers: 2,
             kafka: Kafka {
                 client: ClientSettings::new("127.0.0.1:9092"),
@@ -211,7 +212,7 @@ impl Configuration {
 
     /// How the files of a folder are decoded.
     pub(crate) fn of_files(&self) -> Options {
-        // NB: `check` has checked that each rewrite can be used, and that there is each rule.
+        // NB: `check` has checked that each rule is known and each rewrite can be used.
         Options {
             name_rules: NameRules::without(&self.name_rules_off).unwrap_or_default(),
             rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(),

@@ -1,6 +1,5 @@
 //! `diff`: the article's example and recorded runs as files, plain differences in columns, and what cannot be compared.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +70,27 @@ fn significant(run: &Run) -> Vec<String> {
     let significant =
         |verdict: &str| ["regressed", "improved", "stands_out"].iter().any(|name| verdict.starts_with(name));
     verdicts(run).into_iter().filter(|(_, verdict)| significant(verdict)).map(|(function, _)| function).collect()
+}
+
+/// The rules of names, and rewrites after them, hold for files as for fleets.
+#[test]
+fn names_of_two_builds_become_one() {
+    let files = Files::new();
+    let base = files.with("base.folded", "main;shop.Cart$$Lambda$4/52.run 500\nmain;v1.total 500\n");
+    let head = files.with("head.folded", "main;shop.Cart$$Lambda$9/77.run 500\nmain;v2.total 500\n");
+    let functions = |more: &[&str]| {
+        let found = verdicts(&diff(&[&base], &[&head], &[&["-q", "-t", "\t", "--top", "0"], more].concat()));
+        let mut functions: Vec<String> = found.into_iter().map(|(function, _)| function).collect();
+        functions.sort();
+        functions
+    };
+    let [rewrites, off] = [["--rewrites", "^v[0-9]+ => v"], ["--name-rules-off", "jvm"]];
+    assert_eq!(functions(&rewrites), ["shop.Cart$$Lambda.run", "v.total"]);
+    assert_eq!(functions(&[]).len(), 3);
+    assert_eq!(functions(&off).len(), 4);
+    let unknown = diff(&[&base], &[&head], &["--name-rules-off", "jvm-lamda"]);
+    assert_ne!(unknown.code, 0);
+    assert!(unknown.stderr.contains("\"jvm-lambda\""), "{}", unknown.stderr);
 }
 
 #[test]
@@ -295,30 +315,6 @@ fn two_profiles_and_one_command() {
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks for something of the network");
     let table = diff(&[&base], &[&head], &["-q", "-t", "\t"]).stdout;
     assert!(table.lines().next().unwrap().ends_with("\tfaster"), "{table}");
-}
-
-/// A build with other lines and other numbers of generated classes has the same functions; what else changes is rewritten.
-#[test]
-fn names_are_counted_by_rules_and_rewrites() {
-    let files = Files::new();
-    let text = |line: u32, lambda: u32, version: u32| {
-        format!(
-            "main (app.js:{line}:1);W$$Lambda${lambda}.run;v{version}.serve 900\nmain (app.js:{line}:1);render 700\n"
-        )
-    };
-    let (base, head) = (files.with("base.folded", text(1, 4, 7)), files.with("head.folded", text(2, 9, 8)));
-    let functions = |more: &[&str]| {
-        let run = diff(&[&base], &[&head], &[&["--format", "json"], more].concat());
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        let written: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-        let findings = written["findings"].as_array().unwrap();
-        let names: BTreeSet<&str> = findings.iter().filter_map(|finding| finding["function"].as_str()).collect();
-        let known = ["main (app.js", "W$$Lambda", ".serve", "render"];
-        known.map(|known| names.iter().filter(|name| name.contains(known)).count())
-    };
-    assert_eq!(functions(&[]), [1, 1, 2, 1]);
-    assert_eq!(functions(&["--rewrites", r"\bv[0-9]+\. => v."]), [1; 4]);
-    assert_eq!(functions(&["--name-rules-off", "jvm,file-line"]), [2, 2, 2, 1]);
 }
 
 /// Whoever reads may stop, as `head` does: nothing is said, and the code is that of SIGPIPE.

@@ -279,7 +279,7 @@ fn wrong_values_are_refused() {
         (["--min-effect", "nan"], "not a log ratio"),
         (["--min-effect", "inf"], "not a log ratio"),
         (["--background", "-1"], "unexpected argument"),
-        (["--name-rules-off", "jmv"], "there is no rule of names \"jmv\""),
+        (["--name-rules-off", "jmv"], "\"jmv\" is no rule of names, did you mean \"jvm\"?"),
         (["--rewrites", "a -> b"], "expected PATTERN => REPLACEMENT"),
     ] {
         let run = files.diff(&options);

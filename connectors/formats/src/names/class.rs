@@ -9,7 +9,7 @@ use fleetdiff_schemas::profile::{KERNEL, UNSYMBOLISED};
 /// | class | names |
 /// |---|---|
 /// | `Kernel` | end in `_[k]` |
-/// | `Unknown` | have no symbol, or are a file that has none: `[libjemalloc.so.2]` |
+/// | `Unknown` | have no symbol, or are a file that has none: `[libjemalloc.so]` |
 /// | `Runtime` | Go's `runtime.` and `runtime/internal/`; Rust's `std::rt::`, `core::` and `alloc::`; the JVM's `Interpreter`, `JavaCalls::` and `JavaThread::`; Python's `_PyEval_` and `<frozen `; V8's `(garbage collector)`, `(program)`, `(idle)` and `node:` files |
 /// | `Native` | the C library and C++'s: `__libc_`, `__GI_`, `_int_malloc`, `malloc` and its kin, `pthread_`, `std::` of C++, `operator new` |
 /// | `Program` | all others |
@@ -88,7 +88,7 @@ mod tests {
             ("do_syscall_64_[k]", Kernel),
             ("[[kernel.kallsyms]]_[k]", Kernel),
             (UNSYMBOLISED, Unknown),
-            ("[libjemalloc.so.2]", Unknown),
+            ("[libjemalloc.so]", Unknown),
             ("", Unknown),
             ("runtime.gcBgMarkWorker", Runtime),
             ("core::fmt::write", Runtime),

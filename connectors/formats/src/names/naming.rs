@@ -1,5 +1,6 @@
 //! What a decoder remembers of names from one profile to the next.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -93,11 +94,6 @@ impl Naming {
         }
     }
 
-    /// What is taken off every name.
-    pub(super) fn rules(&self) -> &NameRules {
-        &self.rules
-    }
-
     /// Begins a profile.
     pub(super) fn begin(&mut self) {
         self.profile += 1;
@@ -108,6 +104,11 @@ impl Naming {
         if self.held > self.most {
             *self = Self::empty(self.rules.clone(), self.rewrites.clone(), self.most);
         }
+    }
+
+    /// A name as the rules leave it, before any rewrite.
+    pub(super) fn normalised<'n>(&self, raw: &'n str) -> Cow<'n, str> {
+        self.rules.apply(raw)
     }
 
     /// What is known of a name as it came.
@@ -168,7 +169,7 @@ impl Naming {
     }
 
     fn counted_as(&self, raw: &str) -> Arc<str> {
-        let name = self.rules.apply(raw);
+        let name = self.normalised(raw);
         if name == UNSYMBOLISED {
             return UNSYMBOLISED.into();
         }

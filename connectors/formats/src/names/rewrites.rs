@@ -24,8 +24,9 @@ pub struct Rewrites {
     list: Arc<[Rewrite]>,
 }
 
+/// A pattern, and what replaces each of its matches.
 #[derive(Debug)]
-struct Rewrite {
+pub(super) struct Rewrite {
     pattern: Regex,
     replacement: String,
 }
@@ -74,12 +75,7 @@ impl Rewrites {
 
     /// A name after all rewrites.
     pub fn apply<'n>(&self, name: Cow<'n, str>) -> Cow<'n, str> {
-        self.list.iter().fold(name, |name, rewrite| {
-            match rewrite.pattern.replace_all(&name, rewrite.replacement.as_str()) {
-                Cow::Borrowed(_) => name,
-                Cow::Owned(rewritten) => rewritten.into(),
-            }
-        })
+        self.list.iter().fold(name, |name, rewrite| rewrite.apply(name))
     }
 }
 
@@ -102,7 +98,11 @@ impl PartialEq for Rewrites {
 impl Eq for Rewrites {}
 
 impl Rewrite {
-    fn new(pattern: &str, replacement: &str) -> Result<Self, BadRewrite> {
+    /// A rewrite of this pattern.
+    ///
+    /// # Errors
+    /// [`BadRewrite`] if the pattern is none, or the replacement refers to a group that it does not have.
+    pub(super) fn new(pattern: &str, replacement: &str) -> Result<Self, BadRewrite> {
         let bad = |cause: regex::Error| BadRewrite::Pattern { pattern: pattern.to_owned(), cause: cause.to_string() };
         let compiled = Regex::new(pattern).map_err(bad)?;
         let known = |group: &str| match group.parse() {
@@ -116,6 +116,14 @@ impl Rewrite {
                 group: group.to_owned(),
             }),
             None => Ok(Self { pattern: compiled, replacement: replacement.to_owned() }),
+        }
+    }
+
+    /// A name after it.
+    pub(super) fn apply<'n>(&self, name: Cow<'n, str>) -> Cow<'n, str> {
+        match self.pattern.replace_all(&name, self.replacement.as_str()) {
+            Cow::Borrowed(_) => name,
+            Cow::Owned(rewritten) => rewritten.into(),
         }
     }
 }

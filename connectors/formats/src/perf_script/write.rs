@@ -24,7 +24,7 @@ const FORMAT: &str = "perf_script";
 const KERNEL: (&str, &str) = ("_[k]", "[kernel.kallsyms]");
 
 /// Writes a profile as the gzipped text of `perf script`: an event for each sample, evenly spread over the window. The decoder
-/// gives back the same samples if the names are [as they are counted](NameRules) and the labels say that the first frame is
+/// gives back the same samples if the names are as all [`NameRules`] leave them and the labels say that the first frame is
 /// the thread ([`Labels::root_is_thread`](crate::Labels)). Requests, identity, what a sample stands for and the window are not
 /// written. Equal profiles give equal bytes.
 ///

@@ -15,10 +15,10 @@ fn decode(text: &[u8]) -> Result<Profile, Rejection> {
 
 #[test]
 fn frames_stand_as_they_are() {
-    let text = b"# a comment\n\nmain;do work(int, char const*);read_[k] 12\r\n   \nmain;[libjemalloc.so.2] 1";
+    let text = b"# a comment\n\nmain;do work(int, char const*);read_[k] 12\r\n   \nmain;[libjemalloc.so] 1";
     let expected = vec![
         (vec!["main".to_owned(), "do work(int, char const*)".to_owned(), "read_[k]".to_owned()], 12, None),
-        (vec!["main".to_owned(), "[libjemalloc.so.2]".to_owned()], 1, None),
+        (vec!["main".to_owned(), "[libjemalloc.so]".to_owned()], 1, None),
     ];
     assert_eq!(written_out(&decode(text).unwrap()), expected);
 }

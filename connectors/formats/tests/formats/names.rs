@@ -1,69 +1,71 @@
-//! Rules of names over whole profiles, and their documentation.
+//! Names through whole decoders: what differs between builds and processes though the functions do not, and the page of the rules.
+
+#[path = "../../examples/names/page.rs"]
+mod page;
 
 use std::collections::BTreeMap;
 
-use fleetdiff_formats::names::{NameRule, NameRules};
+use fleetdiff_formats::names::NameRules;
 use fleetdiff_formats::{Format, Options};
-use fleetdiff_schemas::profile::{ProfileType, Samples};
+use fleetdiff_schemas::profile::ProfileType;
 
-use super::fixtures::{labels, part};
+use super::fixtures::{labels, part, written_out};
 
-/// How a name stands in a table of Markdown.
-fn cell(name: &str) -> String {
-    let escaped = name.replace('|', "\\|");
-    if name.contains('`') { format!("`` {escaped} ``") } else { format!("`{escaped}`") }
-}
-
+/// The page in `docs` is what the rules say.
 #[test]
-fn every_rule_is_documented_by_its_first_example() {
-    let written = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/names.md")).unwrap();
-    let documented: Vec<&str> = written.lines().filter(|line| line.starts_with("| `")).collect();
-    let row = |NameRule { name, what, examples, .. }: &NameRule| {
-        let [raw, counted] = &examples[0];
-        format!("| `{name}` | {what} | {} | {} |", cell(raw), cell(counted))
-    };
-    assert_eq!(documented, NameRules::list().iter().map(row).collect::<Vec<_>>());
+fn the_page_of_rules_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/names.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(
+        page == page::rules_of_names(),
+        "docs/names.md is not what the rules say; write it anew with \
+         `cargo run --release -p fleetdiff-formats --example names > docs/names.md`"
+    );
 }
 
-/// One program, as two of its builds and processes name what it does: a comment was added, and the runtime numbered anew.
+/// A service on the JVM that calls a program in Node: profiles of two builds that differ in a comment, and so in lines, hashes of
+/// bundles and what each process numbers.
 const BUILDS: [&str; 2] = [
-    "main (app.js:1:1);serve (app.js:12:3);(anonymous:L#14:C#9) (app.js) 90\n\
-     main (app.js:1:1);render (main.4f3a2b1c.js:1:20) 40\n\
-     Work.main;Work$$Lambda$4.0x00007f3a1c0a1000.run;Work.lambda$main$0 70\n\
-     Work.main;Work$$Lambda$5.0x00007f3a1c0a1218.run;Work.lambda$main$1 30\n\
-     Work.main;jdk.proxy2.$Proxy12.find;jdk.internal.reflect.GeneratedMethodAccessor3.invoke 20\n\
-     main.main;main.serve.gowrap1;main.serve.func1 60\n\
-     main.main;main.serve.gowrap1;main.serve.func2 10\n\
-     acme[8787f43e282added]::run;acme::read::h0123456789abcdef;copy.constprop.0 50\n",
-    "main (app.js:2:1);serve (app.js:13:3);(anonymous:L#15:C#9) (app.js) 90\n\
-     main (app.js:2:1);render (main.9e8d7c6b.js:1:24) 40\n\
-     Work.main;Work$$Lambda$11.0x00007fe2800a3400.run;Work.lambda$main$0 70\n\
-     Work.main;Work$$Lambda$9.0x00007fe2800a2c00.run;Work.lambda$main$1 30\n\
-     Work.main;jdk.proxy3.$Proxy31.find;jdk.internal.reflect.GeneratedMethodAccessor17.invoke 20\n\
-     main.main;main.serve.gowrap2;main.serve.func1 60\n\
-     main.main;main.serve.gowrap2;main.serve.func2 10\n\
-     acme[1c2b3a4d5e6f7a8b]::run;acme::read::hfedcba9876543210;copy.constprop.3 50\n",
+    "java.lang.Thread.run:829;shop.Cart$$Lambda$4.0x00007f8a1c000a00.run;shop.Cart.lambda$total$0:41;com.sun.proxy.$Proxy12.price 30
+java.lang.Thread.run:829;shop.Cart$$Lambda$9/0x00007f8a1c001218.run;shop.Cart.lambda$total$1:57 20
+java.lang.Thread.run:829;jdk.internal.reflect.GeneratedMethodAccessor17.invoke;shop.Cart$$EnhancerBySpringCGLIB$$1a2b3c4d.total 10
+java.lang.Thread.run:829;libjvm.so+0x7d29f 5
+(anonymous) (/srv/dist/main.4f3a2b1c.js:1:10);price (/srv/dist/main.4f3a2b1c.js:12:34);LazyCompile:~round /srv/dist/money.js:3:9 25
+(anonymous) (/srv/dist/main.4f3a2b1c.js:1:10);(anonymous:L#2:C#81) 7
+(anonymous) (/srv/dist/main.4f3a2b1c.js:1:10);next (/srv/node_modules/.pnpm/express@4.18.2/node_modules/express/lib/router.js:10:3) 3
+",
+    "java.lang.Thread.run:829;shop.Cart$$Lambda$11.0x00007fb2d4000400.run;shop.Cart.lambda$total$0:43;com.sun.proxy.$Proxy31.price 30
+java.lang.Thread.run:829;shop.Cart$$Lambda$7/0x00007fb2d4000818.run;shop.Cart.lambda$total$1:59 20
+java.lang.Thread.run:829;jdk.internal.reflect.GeneratedMethodAccessor9.invoke;shop.Cart$$EnhancerBySpringCGLIB$$9f8e7d6c.total 10
+java.lang.Thread.run:829;libjvm.so+0x7d31b 5
+(anonymous) (/srv/dist/main.9d8e7f60.js:1:10);price (/srv/dist/main.9d8e7f60.js:13:34);JS:*round /srv/dist/money.js:4:9 25
+(anonymous) (/srv/dist/main.9d8e7f60.js:1:10);(anonymous:L#3:C#81) 7
+(anonymous) (/srv/dist/main.9d8e7f60.js:1:10);next (/srv/node_modules/.pnpm/express@4.18.3/node_modules/express/lib/router.js:10:3) 3
+",
 ];
 
-/// Stacks by name, with their samples.
-fn stacks(text: &str, options: &Options) -> BTreeMap<Vec<String>, u64> {
-    let mut decoder = Format::Folded.decoder(options);
+fn stacks(text: &str, name_rules: NameRules) -> BTreeMap<Vec<String>, u64> {
+    let mut decoder = Format::Folded.decoder(&Options { name_rules, ..Options::default() });
     let profile = part(decoder.as_mut(), text.as_bytes(), &Ok(labels(ProfileType::Cpu))).unwrap();
-    let Samples::Stacks(stacks) = &profile.samples else { panic!("folded stacks are stacks") };
-    let name = |frame: &u32| profile.names[usize::try_from(*frame).unwrap()].to_string();
-    stacks.iter().map(|stack| (stack.frames.iter().map(name).collect(), stack.count)).collect()
+    let mut sums = BTreeMap::new();
+    for (frames, count, _) in written_out(&profile) {
+        *sums.entry(frames).or_default() += count;
+    }
+    sums
 }
 
 #[test]
-fn regression_builds_that_differ_in_lines_and_numbers_only_have_the_same_functions() {
-    let [base, head] = BUILDS.map(|text| stacks(text, &Options::default()));
+fn regression_builds_that_differ_in_comments_and_processes_have_the_same_functions() {
+    let [base, head] = BUILDS.map(|text| stacks(text, NameRules::default()));
     assert_eq!(base, head);
-    assert_eq!((base.len(), base.values().sum::<u64>()), (8, 370), "{base:?}");
-    // The twin: without the rules of a runtime its functions are new and gone.
-    for (runtime, fewest) in [("any", 2), ("jvm", 3), ("v8", 2), ("go", 2), ("rust", 1), ("native", 1)] {
-        let options = Options { name_rules: NameRules::without(&[runtime]).unwrap(), ..Options::default() };
-        let [base, head] = BUILDS.map(|text| stacks(text, &options));
-        let new = head.keys().filter(|stack| !base.contains_key(*stack)).count();
-        assert!(new >= fewest, "{runtime}: {new} stacks are new");
-    }
+    assert_eq!(base.len(), 7, "functions that differ stay apart: {base:?}");
+}
+
+/// The twin: it is the rules that make them one.
+#[test]
+fn rules_that_are_switched_off_leave_names_as_they_came() {
+    let [base, head] = BUILDS.map(|text| stacks(text, NameRules::without(&["jvm", "v8", "native", "any"]).unwrap()));
+    let in_both = base.keys().filter(|frames| head.contains_key(*frames)).count();
+    assert_eq!((base.len(), in_both), (7, 0));
+    assert!(base.keys().flatten().any(|name| name == "libjvm.so+0x7d29f"));
 }

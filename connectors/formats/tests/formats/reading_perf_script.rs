@@ -63,7 +63,7 @@ fn periods_are_weights_of_the_event() {
     assert_eq!(&*weights.unit, "cycles");
     assert_eq!(
         listed(&leaves(&weights.profile)),
-        [("[libjemalloc.so.2]", 5000), ("__x64_sys_write_[k]", 3000), ("encode", 3000)]
+        [("[libjemalloc.so]", 5000), ("__x64_sys_write_[k]", 3000), ("encode", 3000)]
     );
 }
 
@@ -86,10 +86,10 @@ fn keys_name_frames_in_their_order() {
         listed(&of("symbol,dso")),
         [("[unknown]  libjemalloc.so.2", 1), ("__x64_sys_write_[k]  [kernel.kallsyms]", 1), ("encode  shop", 2)]
     );
-    assert_eq!(listed(&of("symbol")), [("[libjemalloc.so.2]", 1), ("__x64_sys_write_[k]", 1), ("encode", 2)]);
+    assert_eq!(listed(&of("symbol")), [("[libjemalloc.so]", 1), ("__x64_sys_write_[k]", 1), ("encode", 2)]);
     assert_eq!(
         listed(&of("srcline")),
-        [("[libjemalloc.so.2]", 1), ("__x64_sys_write_[k]", 1), ("encode.c:8", 1), ("encode.c:9", 1)]
+        [("[libjemalloc.so]", 1), ("__x64_sys_write_[k]", 1), ("encode.c:8", 1), ("encode.c:9", 1)]
     );
     assert_eq!(listed(&of("comm")), [("GC Thread", 1), ("shop", 3)]);
     assert_eq!(listed(&of("pid")), [("11:shop", 3), ("21:GC Thread", 1)]);

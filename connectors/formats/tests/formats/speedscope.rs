@@ -38,7 +38,7 @@ fn each_entry_of_one_period_is_a_sample_and_threads_are_added_up() {
         "<module> (shop.py);serve (shop.py) 1",
         "<module> (shop.py);serve (shop.py);encode (json/encoder.py) 1",
         "<module> (shop.py);serve (shop.py);encode (json/encoder.py) 1",
-        "<module> (shop.py);serve (shop.py);[libc.so.6] 1",
+        "<module> (shop.py);serve (shop.py);[libc.so] 1",
         " 1",
         "<module> (shop.py) 1",
         "<module> (shop.py);serve (shop.py) 1",

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use fleetdiff_diff::compare::FEWEST_RUNS;
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::Options;
 use fleetdiff_formats::Period;
 use fleetdiff_formats::Values;
 use fleetdiff_formats::reading::Unread as Fault;
@@ -15,6 +16,7 @@ use fleetdiff_schemas::rejected::Reason;
 
 use self::reader::{Declared, Reader, Unreadable};
 use super::arguments::FileArgs;
+use crate::configuration::Configuration;
 use crate::failure::Failure;
 
 /// What was read.
@@ -30,25 +32,57 @@ pub(crate) struct Read {
 /// If the period of any is not known, all are read as times, so that both sides are measured in the same way: for that, each side needs
 /// [`FEWEST_RUNS`] runs.
 pub(crate) fn read(args: &FileArgs, period: Option<Period>) -> Result<Read, Failure> {
-    match read_as(args, period, Values::Samples) {
+    let configuration = Configuration::load(None, &args.names).map_err(Failure::of_configuration)?;
+    let files = Files { args, period, options: configuration.of_files() };
+    match files.read_as(Values::Samples) {
         Err(Unread::File(fault)) if fault.is_of_unknown_period() => {
-            read_times(args, period, &fault).unwrap_or_else(|| Err(explained(fault)))
+            files.read_times(&fault).unwrap_or_else(|| Err(explained(fault)))
         }
         other => other.map_err(Failure::from),
     }
 }
 
-/// All files as times; nothing if they are too few.
-fn read_times(args: &FileArgs, period: Option<Period>, unknown: &Unreadable) -> Option<Result<Read, Failure>> {
-    let enough = |base: usize, head: usize| base.min(head) >= FEWEST_RUNS;
-    match read_as(args, period, Values::Times) {
-        Ok(read) => enough(read.sides.base.len(), read.sides.head.len()).then_some(Ok(read)),
-        Err(_) if !enough(args.base.len(), args.head.len()) => None,
-        Err(Unread::File(fault)) => Some(Err(Failure::with_hint(
-            Unequal { fault, unknown: unknown.to_string() },
-            "both sides must be measured in the same way: give files with times on both sides, or say how long it is from one sample to the next with --period",
-        ))),
-        Err(Unread::Other(failure)) => Some(Err(failure)),
+/// The files of both sides, and how they are read.
+struct Files<'a> {
+    args: &'a FileArgs,
+    /// How long it is from one sample to the next, as declared.
+    period: Option<Period>,
+    options: Options,
+}
+
+impl Files<'_> {
+    /// All files as times; nothing if they are too few.
+    fn read_times(&self, unknown: &Unreadable) -> Option<Result<Read, Failure>> {
+        let enough = |base: usize, head: usize| base.min(head) >= FEWEST_RUNS;
+        match self.read_as(Values::Times) {
+            Ok(read) => enough(read.sides.base.len(), read.sides.head.len()).then_some(Ok(read)),
+            Err(_) if !enough(self.args.base.len(), self.args.head.len()) => None,
+            Err(Unread::File(fault)) => Some(Err(Failure::with_hint(
+                Unequal { fault, unknown: unknown.to_string() },
+                "both sides must be measured in the same way: give files with times on both sides, or say how long it is from one sample to the next with --period",
+            ))),
+            Err(Unread::Other(failure)) => Some(Err(failure)),
+        }
+    }
+
+    fn read_as(&self, values: Values) -> Result<Read, Unread> {
+        let args = self.args;
+        let readings = args.reading.of_files(args.base.len(), args.head.len(), values).map_err(Unread::Other)?;
+        let declared = Declared { period: self.period, unit: args.unit };
+        let mut reader = Reader::new(args.profile_type, declared, values, &self.options);
+        let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
+            let mut runs = Vec::new();
+            for (path, reading) in paths.iter().zip(readings) {
+                runs.extend(reader.runs(path, reading).map_err(Unread::File)?);
+            }
+            if let Some(crop) = args.reading.crop {
+                reader.notes.extend(warm_up::leave_out(name, &mut runs, crop).map_err(Unread::Other)?);
+            }
+            Ok(runs.into_iter().map(|run| run.recording).collect())
+        };
+        let base = side("base", &args.base, &readings.base)?;
+        let head = side("head", &args.head, &readings.head)?;
+        Ok(Read { sides: Sides { base, head }, notes: reader.notes })
     }
 }
 
@@ -75,25 +109,6 @@ impl From<Unread> for Failure {
 struct Unequal {
     fault: Unreadable,
     unknown: String,
-}
-
-fn read_as(args: &FileArgs, period: Option<Period>, values: Values) -> Result<Read, Unread> {
-    let readings = args.reading.of_files(args.base.len(), args.head.len(), values).map_err(Unread::Other)?;
-    let options = args.reading.options().map_err(Unread::Other)?;
-    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit }, values, options);
-    let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
-        let mut runs = Vec::new();
-        for (path, reading) in paths.iter().zip(readings) {
-            runs.extend(reader.runs(path, reading).map_err(Unread::File)?);
-        }
-        if let Some(crop) = args.reading.crop {
-            reader.notes.extend(warm_up::leave_out(name, &mut runs, crop).map_err(Unread::Other)?);
-        }
-        Ok(runs.into_iter().map(|run| run.recording).collect())
-    };
-    let base = side("base", &args.base, &readings.base)?;
-    let head = side("head", &args.head, &readings.head)?;
-    Ok(Read { sides: Sides { base, head }, notes: reader.notes })
 }
 
 fn explained(fault: Unreadable) -> Failure {

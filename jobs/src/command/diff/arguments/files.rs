@@ -7,6 +7,7 @@ use fleetdiff_formats::Unit;
 use fleetdiff_schemas::profile::ProfileType;
 
 use super::reading::ReadingArgs;
+use crate::configuration::{Flags, OfNames};
 
 /// What is compared.
 #[derive(Debug, Args)]
@@ -24,6 +25,8 @@ pub(crate) struct FileArgs {
     /// Unit of the values, for files that do not say it: nanoseconds, microseconds, milliseconds, seconds, bytes, count
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<Unit>,
+    #[command(flatten)]
+    pub(crate) names: Flags<OfNames>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }

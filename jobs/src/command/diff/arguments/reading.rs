@@ -2,9 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::names::{NameRules, Rewrites};
+use fleetdiff_formats::Values;
 use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading};
-use fleetdiff_formats::{Options, Values};
 use fleetdiff_schemas::time::Nanos;
 
 use super::names::Names;
@@ -49,12 +48,6 @@ pub(crate) struct ReadingArgs {
     /// Leave out the first part of each file, as in 30s or 5m. If files only say when they were taken, leave out files that begin within this time of the first file of their side
     #[arg(long, value_name = "DURATION", value_parser = length)]
     pub(crate) crop: Option<Nanos>,
-    /// Rewrite of function names, PATTERN => REPLACEMENT with a regular expression; several by several flags, each applied to what the one before it left
-    #[arg(long = "rewrites", value_name = "REWRITE")]
-    rewrites: Vec<String>,
-    /// Rules of names that are not applied, by their name or by that of a runtime, as in go-wrapper,jvm; docs/names.md lists them
-    #[arg(long, value_name = "RULE,...", value_delimiter = ',')]
-    name_rules_off: Vec<String>,
     /// Compare whole call chains instead of functions
     #[arg(long)]
     stream: bool,
@@ -87,15 +80,6 @@ impl ReadingArgs {
         }
         let head = readings.split_off(base);
         Ok(Sides { base: readings, head })
-    }
-
-    /// How files are decoded: the rules and rewrites of names.
-    pub(crate) fn options(&self) -> Result<Options, Failure> {
-        let name_rules = NameRules::without(&self.name_rules_off)
-            .map_err(|fault| Failure::usage(fault, "--name-rules-off takes names of rules or runtimes"))?;
-        let rewrites = Rewrites::parse(&self.rewrites)
-            .map_err(|fault| Failure::usage(fault, "as in --rewrites '^v[0-9]+\\. => v.'"))?;
-        Ok(Options { name_rules, rewrites, ..Options::default() })
     }
 
     fn reading(&self, values: Values) -> Reading {

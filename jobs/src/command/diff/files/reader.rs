@@ -79,8 +79,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads files for profiles of this type, or of the type that the first of them holds.
-    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared, values: Values, options: Options) -> Self {
-        Self { asked: wanted, wanted, declared, values, options, notes: Vec::new() }
+    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared, values: Values, options: &Options) -> Self {
+        Self { asked: wanted, wanted, declared, values, options: options.clone(), notes: Vec::new() }
     }
 
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
