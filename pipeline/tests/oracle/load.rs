@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use super::{agreed, builder, delivered};
 
 /// How many fleets are drawn, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
-const FLEETS: u64 = 5;
+const FLEETS: u64 = 8;
 
 /// A fleet under load, and a configuration, at random.
 fn drawn(seed: u64) -> (FleetBuilder, Config) {

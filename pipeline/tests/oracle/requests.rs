@@ -13,7 +13,7 @@ use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{builder, config, seeds, without_records};
+use super::{builder, config, without_records};
 
 const LONGEST: Nanos = Nanos::from_seconds(1800);
 
@@ -95,7 +95,7 @@ fn requests_cost_more(seed: u64) -> FleetBuilder {
 fn oracle_requests_of_metrics_are_those_of_profiles() {
     let joined = Config { requests_from_metrics: true, lateness: Nanos::from_seconds(60), ..config() };
     let plain = Config { requests_from_metrics: false, ..joined.clone() };
-    for seed in seeds(501..=504) {
+    for seed in 501..=504 {
         let partitions = requests_cost_more(seed).partition_count(3).build().partitions(3);
         let expected = without_records(run_in_memory(&plain, partitions.clone(), 1).unwrap());
         let known = expected.cells.iter().filter(|row| row.per_request_ratio.is_some()).count();

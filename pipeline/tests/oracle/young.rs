@@ -8,7 +8,7 @@ use fleetdiff_schemas::verdict::FlagState;
 use fleetdiff_simulation::day::Day;
 use fleetdiff_simulation::fleet::FleetBuilder;
 
-use super::{agreed, builder, config, delivered, seeds};
+use super::{agreed, builder, config, delivered};
 
 /// The base starts, grows old, and its young hops leave the window; then the head starts. Both settle in the same way, and
 /// one function costs more in the head.
@@ -73,11 +73,11 @@ impl Held {
 #[test]
 fn oracle_young_pods_of_the_base() {
     let mut held = Held::default();
-    for seed in seeds(801..=804) {
+    for seed in 801..=804 {
         let (builder, config) = deployed_twice(seed);
         held.count(&agreed(seed, &config, &delivered(builder).partitions(3)));
     }
-    println!("young pods of both builds: {held:?}");
+    println!("young pods of both builds, seeds 801 to 804: {held:?}");
     let Held { rows, decided, opposed, roll_ups, flags, without } = held;
     assert!(rows > 1000, "too little to compare: {held:?}");
     assert!([decided, opposed, roll_ups, flags, without].iter().all(|&times| times > 0), "never occurred: {held:?}");
