@@ -166,6 +166,9 @@ impl Recorded {
                 &base,
                 "--head",
                 &head,
+                // perf keeps clones of a function apart.
+                "--name-rules-off",
+                "native",
                 "-q",
                 "-t",
                 ",",
