@@ -32,7 +32,7 @@ impl Failure {
     }
 
     /// Whether whoever read the output has gone, as `head` does after its last line: nobody is there to be informed.
-    pub(crate) fn is_unread(&self) -> bool {
+    fn is_unread(&self) -> bool {
         self.cause.downcast_ref::<io::Error>().is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
     }
 

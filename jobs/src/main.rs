@@ -10,6 +10,7 @@ mod logging;
 mod output;
 mod progress;
 mod publisher;
+mod ranges;
 mod rings;
 mod scaling;
 mod waiting;

@@ -68,10 +68,15 @@ use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// The seeds of a test: the first half of them, or all in the long form, with `FLEETDIFF_ORACLE_FLEETS`, whatever its number.
-fn seeds(all: RangeInclusive<u64>) -> RangeInclusive<u64> {
-    let (first, last) = (*all.start(), *all.end());
-    if std::env::var_os("FLEETDIFF_ORACLE_FLEETS").is_some() { all } else { first..=u64::midpoint(first, last) }
+/// How many fleets are drawn: so many, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
+fn fleets(number: u64) -> u64 {
+    std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(number, |number| number.parse().unwrap())
+}
+
+/// The seeds of a test: the first half of them, or as many as `FLEETDIFF_ORACLE_FLEETS` asks for and there are.
+fn seeds(all: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
+    let half = (all.end() - all.start() + 1).div_ceil(2);
+    all.zip(0..fleets(half)).map(|(seed, _)| seed)
 }
 
 fn fleet(seed: u64) -> Fleet {

@@ -120,13 +120,8 @@ impl Drop for Names<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::naming::tests::naming;
     use super::*;
-    use crate::decode::Options;
-
-    fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
-        let rewrites = Rewrites::parse(rewrites).unwrap();
-        Naming::new(&Options { max_bytes, rewrites, ..Options::default() })
-    }
 
     fn list(naming: &mut Naming, raw: &[&str]) -> (Vec<u32>, Vec<String>) {
         let mut names = Names::new(naming, &Budget::of(0, 1 << 20));

@@ -9,6 +9,7 @@ use fleetdiff_schemas::config::Config;
 
 use super::problems::Problem;
 use super::values::{Configuration, Named};
+use crate::ranges::{is_log_ratio, is_within_one};
 
 impl Configuration {
     /// The problems that no single value shows.
@@ -30,8 +31,8 @@ impl Configuration {
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
         need(config.epoch >= config.hop, "dataflow.epoch", "must be at least as long as dataflow.hop");
         need(config.history_every.0 > 0, "dataflow.history_every", "must be longer than 0s");
-        need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
-        need((0.0..10.0).contains(&config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
+        need(is_within_one(config.q), "dataflow.q", "must be between 0 and 1");
+        need(is_log_ratio(config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
         let is_named = |entry: &Arc<str>| !entry.trim_start_matches('!').trim_matches('*').trim().is_empty();
         need(config.idle.iter().all(is_named), "dataflow.idle", "must be names of functions, none empty or only *");
         check_counts(config, &mut need);

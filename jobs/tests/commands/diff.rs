@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use super::program::{Run, recorded, run};
+use super::program::{Run, command, recorded, run};
 
 /// Files of folded stacks in a folder of their own.
 struct Files(TempDir);
@@ -322,12 +323,8 @@ fn two_profiles_and_one_command() {
 fn nothing_is_said_where_nobody_reads() {
     let files = Files::new();
     let [base, head] = article(&files);
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_fleetdiff"))
-        .args(["diff", "--base", &base, "--head", &head, "--format", "json"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut diff = command(&["diff", "--base", &base, "--head", &head, "--format", "json"]);
+    let mut child = diff.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

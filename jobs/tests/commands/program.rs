@@ -17,6 +17,16 @@ pub struct Run {
     pub stderr: String,
 }
 
+/// The program with these arguments, without the variables of the caller's environment that it would read.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fleetdiff"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLEETDIFF_")) {
+        command.env_remove(name);
+    }
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
 /// Runs the program without the variables of the caller's environment that it would read.
 pub fn run(args: &[&str]) -> Run {
     run_with(args, &[])
@@ -24,12 +34,7 @@ pub fn run(args: &[&str]) -> Run {
 
 /// The same with these variables in its environment.
 pub fn run_with(args: &[&str], variables: &[(&str, &str)]) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fleetdiff"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLEETDIFF_")) {
-        command.env_remove(name);
-    }
-    let Output { status, stdout, stderr } =
-        command.args(args).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
+    let Output { status, stdout, stderr } = command(args).envs(variables.iter().copied()).output().unwrap();
     let run = Run {
         code: status.code().unwrap(),
         stdout: String::from_utf8(stdout).unwrap(),

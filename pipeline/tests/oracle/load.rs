@@ -13,7 +13,7 @@ use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{agreed, builder, delivered};
+use super::{agreed, builder, delivered, fleets};
 
 /// How many fleets are drawn, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
 const FLEETS: u64 = 8;
@@ -53,7 +53,7 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
 
 #[test]
 fn oracle_load() {
-    let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
+    let fleets = fleets(FLEETS);
     let (mut rows, mut tested, mut curves) = (0, 0, 0);
     let (mut verdicts, mut reasons) = (BTreeSet::new(), BTreeSet::new());
     let mut of_all = 0;

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::clocks::{ClocksOccurred, with_random_clocks};
 use super::silences::with_silence;
-use super::{agreed, builder, delivered, on_other_machines};
+use super::{agreed, builder, delivered, fleets, on_other_machines};
 
 /// How many fleets are drawn, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
 const FLEETS: u64 = 20;
@@ -190,7 +190,7 @@ fn oracle_random_fleets() {
     let mut rows = 0;
     let mut occurred = Occurred::default();
     let mut clocks = ClocksOccurred::default();
-    let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
+    let fleets = fleets(FLEETS);
     for seed in 1..=fleets {
         let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (builder, config) = random_fleet(seed, random_config(&mut draws));

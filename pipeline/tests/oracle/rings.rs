@@ -13,7 +13,7 @@ use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{agreed, builder, delivered};
+use super::{agreed, builder, delivered, fleets};
 
 /// How many fleets are drawn, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
 const FLEETS: u64 = 4;
@@ -68,7 +68,7 @@ fn is_quiet(seed: u64) -> bool {
 
 #[test]
 fn oracle_rings() {
-    let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
+    let fleets = fleets(FLEETS);
     let (mut rows, mut follow_load, mut flags, mut paths, mut quiet_paths) = (0, 0, 0, 0, 0);
     let mut pairs: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 1..=fleets {

@@ -184,10 +184,10 @@ fn short(number: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
+    pub(in crate::names) fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
         let rewrites = Rewrites::parse(rewrites).unwrap();
         Naming::new(&Options { max_bytes, rewrites, ..Options::default() })
     }

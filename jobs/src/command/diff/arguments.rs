@@ -16,6 +16,8 @@ pub(crate) use files::FileArgs;
 pub(crate) use output::{OutputArgs, OutputFormat};
 pub(crate) use table::{ROWS, TableArgs};
 
+use crate::ranges::{checked, is_log_ratio, is_within_one};
+
 /// Heading of the flags that decide what is significant.
 const DECISION: &str = "Decision";
 
@@ -34,7 +36,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, help_heading = DECISION, value_enum, default_value_t = MethodName::Honest)]
     pub(crate) method: MethodName,
     /// Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)
-    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01, value_parser = deviation)]
+    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01, value_parser = log_ratio)]
     pub(crate) min_effect: f64,
     /// False-discovery rate, between 0 and 1
     #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05, value_parser = rate)]
@@ -44,7 +46,7 @@ pub(crate) struct DiffArgs {
     pub(crate) min_count: Option<u64>,
     /// With one run per side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
     /// ratios (0.03: 3 %); 0: none [default: what the functions of the two runs show]
-    #[arg(long, help_heading = DECISION, value_name = "DEVIATION", value_parser = deviation)]
+    #[arg(long, help_heading = DECISION, value_name = "DEVIATION", value_parser = log_ratio)]
     pub(crate) background: Option<f64>,
 }
 
@@ -57,16 +59,12 @@ pub(crate) enum MethodName {
     Article,
 }
 
-/// A number that is above 0 and below 1.
 fn rate(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| *number > 0.0 && *number < 1.0);
-    number.ok_or_else(|| "not between 0 and 1".to_owned())
+    checked(text.parse().ok(), is_within_one, "not between 0 and 1")
 }
 
-/// A log ratio that is 0 or more, and below 10, a factor of 22,000.
-fn deviation(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.0..10.0).contains(number));
-    number.ok_or_else(|| "not a log ratio of at least 0 and less than 10 (0.01 is about 1 %)".to_owned())
+fn log_ratio(text: &str) -> Result<f64, String> {
+    checked(text.parse().ok(), is_log_ratio, "not a log ratio of at least 0 and less than 10 (0.01 is about 1 %)")
 }
 
 impl DiffArgs {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::ranges::{checked, is_within_one};
+
 /// Heading of the flags that say what the fleet is.
 const FLEET: &str = "Fleet";
 /// Heading of the flags that say what is to be detected.
@@ -62,32 +64,28 @@ fn fraction(text: &str) -> Option<f64> {
     number.trim().parse::<f64>().ok().map(|value| value / unit).filter(|value| value.is_finite())
 }
 
-fn checked(value: Option<f64>, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    value.filter(|&value| holds(value)).ok_or_else(|| format!("expected {expected}"))
-}
-
 fn share(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |share| share > 0.0 && share < 1.0, "a fraction of the samples, as in 1% or 0.01")
+    checked(fraction(text), is_within_one, "expected a fraction of the samples, as in 1% or 0.01")
 }
 
 fn change(text: &str) -> Result<f64, String> {
     checked(
         fraction(text),
         |change| change > -1.0 && change != 0.0,
-        "a change of more than -100%, as in 5%, 0.05 or -5%",
+        "expected a change of more than -100%, as in 5%, 0.05 or -5%",
     )
 }
 
 fn spread(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |spread| spread >= 0.0, "a variation of at least 0, as in 5% or 0.05")
+    checked(fraction(text), |spread| spread >= 0.0, "expected a variation of at least 0, as in 5% or 0.05")
 }
 
 fn above_zero(text: &str) -> Result<f64, String> {
-    checked(text.parse().ok(), |rate: f64| rate > 0.0 && rate.is_finite(), "a number above 0")
+    checked(text.parse().ok(), |rate: f64| rate > 0.0 && rate.is_finite(), "expected a number above 0")
 }
 
 fn within_one(text: &str) -> Result<f64, String> {
-    checked(text.parse().ok(), |probability| probability > 0.0 && probability < 1.0, "a probability between 0 and 1")
+    checked(text.parse().ok(), is_within_one, "expected a probability between 0 and 1")
 }
 
 #[cfg(test)]

@@ -36,23 +36,7 @@ pub(super) fn places(names: &[impl AsRef<str>]) -> Result<BTreeSet<usize>, Unkno
 /// The known name that is the fewest edits away.
 fn nearest(name: &str) -> &'static str {
     let known = RUNTIMES.into_iter().chain(names_of_rules());
-    known.min_by_key(|known| edits(name, known)).unwrap_or_default()
-}
-
-/// How many letters must be inserted, removed or changed to make one text of another.
-fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut left = line + 1;
-        let mut diagonal = std::mem::replace(&mut row[0], left);
-        for (above, other) in row.iter_mut().skip(1).zip(to.chars()) {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = *above;
-            left = changed.min(diagonal + 1).min(left + 1);
-            *above = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+    known.min_by_key(|known| strsim::levenshtein(name, known)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -62,7 +46,7 @@ mod tests {
     #[test]
     fn the_nearest_name_takes_the_fewest_edits() {
         for (from, to, expected) in [("", "ab", 2), ("jvm", "jvm", 0), ("kitten", "sitting", 3), ("abc", "", 3)] {
-            assert_eq!(edits(from, to), expected, "{from} {to}");
+            assert_eq!(strsim::levenshtein(from, to), expected, "{from} {to}");
         }
         assert_eq!(nearest("jvm-lamdba"), "jvm-lambda");
     }
