@@ -12,6 +12,7 @@ pub mod figures;
 pub mod flame;
 pub mod page;
 pub mod paint;
+pub mod pairs;
 mod report;
 mod sides;
 mod stacks;

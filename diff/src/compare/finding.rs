@@ -14,6 +14,8 @@ use crate::sides::Sides;
 pub struct Finding {
     /// Its name, or `_rare` for all below the floor.
     pub function: Arc<str>,
+    /// Its name in the base, if that is another ([`pairs`](crate::pairs)).
+    pub base_function: Option<Arc<str>>,
     /// For `_rare`: how many functions.
     pub functions: Option<i64>,
     /// Where on a stack it is counted.
@@ -73,6 +75,7 @@ impl Finding {
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         Self {
             function: row.function.as_str().into(),
+            base_function: None,
             functions: row.functions,
             count_kind: row.count_kind,
             count: Some(Sides { base: count(row.base.count), head: count(row.head.count) }),

@@ -147,6 +147,7 @@ fn below_the_floor(findings: &[Finding], sums: &Sides<Sums<'_>>, kind: CountKind
     let names: BTreeSet<&str> = both.filter(|name| !found.contains(name)).collect();
     (!names.is_empty()).then(|| Finding {
         function: RARE.into(),
+        base_function: None,
         functions: i64::try_from(names.len()).ok(),
         count_kind: kind,
         count: None,

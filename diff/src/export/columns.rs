@@ -59,8 +59,9 @@ impl Column {
 const KINDS: &[&str] = &["self", "total"];
 
 /// Every column, in the order of files.
-pub const COLUMNS: [Column; 18] = [
+pub const COLUMNS: [Column; 19] = [
     Column::new("function", Kind::Text, "", "Name of the function; _rare stands for all below the floor of samples or time, _unsymbolised for frames without a symbol.", |row| Value::Text(&row.function)),
+    Column::new("base_function", Kind::Text, "", "Its name in the base, where that is another: renamed, moved or renumbered between the sides, and compared as one.", |row| text(row.base_function.as_deref())).or_null(),
     Column::new("functions", Kind::Count, "functions", "For _rare: how many functions it stands for.", |row| row.functions.map_or(Value::Null, Value::Count)).or_null(),
     Column::new("count_kind", Kind::Name(KINDS), "", "Where on a stack the function is counted: at its leaf (self) or anywhere, once (total).", |row| Value::Text(row.count_kind.name())),
     Column::new("base_count", Kind::Count, "samples", "Samples of all runs of the base; null where times without a period are compared.", |row| count(row, |sides| sides.base)).or_null(),

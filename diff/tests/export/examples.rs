@@ -175,6 +175,7 @@ pub fn findings() -> impl Strategy<Value = Finding> {
             (verdict, reason, cause, detail),
         )| Finding {
             function: function.into(),
+            base_function: detail.as_deref().map(Into::into),
             functions,
             count_kind: if own { CountKind::SelfCount } else { CountKind::Total },
             count: Some(Sides { base: count[0], head: count[1] }),

@@ -14,6 +14,7 @@ use std::io::Write;
 
 use fleetdiff_diff::compare::{NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_diff::pairs::Pairs;
 use fleetdiff_formats::Values;
 
 pub(crate) use self::arguments::DiffArgs;
@@ -38,9 +39,12 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if args.columns.splits_heads() {
         return each_head(sides, args);
     }
-    let compared = compare(&sides, &args.decides()).map_err(explained)?;
+    let pairs = if args.pairs() { Pairs::of(&sides, args.decides().min_count) } else { Pairs::default() };
+    let sides = pairs.joined(sides);
+    let mut compared = compare(&sides, &args.decides()).map_err(explained)?;
+    pairs.label(&mut compared);
     output::write(&sides, &compared, args)?;
-    notes::print(&notes::of(&sides, &compared, args), args);
+    notes::print(&notes::of(&sides, &compared, &pairs, args), args);
     Ok(())
 }
 

@@ -68,6 +68,11 @@ fn log_ratio(text: &str) -> Result<f64, String> {
 }
 
 impl DiffArgs {
+    /// Whether functions that have another name on each side may be compared as one: neither rules that are not ours nor plain differences do that.
+    pub(crate) fn pairs(&self) -> bool {
+        self.method == MethodName::Honest && !self.columns.are_wanted() && self.files.reading.pairs()
+    }
+
     /// What decides which functions are significant.
     pub(crate) fn decides(&self) -> Settings {
         let method = match self.method {

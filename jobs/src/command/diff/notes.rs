@@ -5,10 +5,14 @@ use std::io::{self, Write};
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_diff::pairs::Pairs;
 use fleetdiff_formats::Values;
 
 use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;
+
+/// How many pairs of functions are named.
+const PAIRS_LISTED: usize = 5;
 
 /// Prints them, unless only rows are requested.
 pub(crate) fn print(notes: &[String], args: &DiffArgs) {
@@ -22,8 +26,8 @@ pub(crate) fn print(notes: &[String], args: &DiffArgs) {
 }
 
 /// Notes on a comparison. The table itself says what is known about the variation between runs.
-pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
-    let mut notes = Vec::new();
+pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, pairs: &Pairs, args: &DiffArgs) -> Vec<String> {
+    let mut notes: Vec<String> = of_pairs(pairs).into_iter().collect();
     let Overlap { common, fewer, samples } = compared.overlap;
     if compared.overlap.is_doubtful() {
         notes.push(format!(
@@ -43,4 +47,16 @@ pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &Diff
         notes.push(caution);
     }
     notes
+}
+
+/// Which functions are compared as one although they have two names, or a name on one side only.
+fn of_pairs(pairs: &Pairs) -> Option<String> {
+    let (number, listed) = (pairs.len(), pairs.sentences().take(PAIRS_LISTED).collect::<Vec<_>>().join("; "));
+    let more = match number.saturating_sub(PAIRS_LISTED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    (number > 0).then(|| {
+        format!("compared as one function, since callers, callees and cost fit: {listed}{more} (--no-pairs compares by name)")
+    })
 }

@@ -109,12 +109,16 @@ fn line(finding: &Finding, values: Values, verbose: bool) -> Vec<String> {
         verdict(finding),
     ];
     line.extend(verbose.then(|| why(finding)));
-    line.push(
-        finding
-            .functions
-            .map_or_else(|| finding.function.to_string(), |number| format!("{number} functions below the floor")),
-    );
+    line.push(name(finding));
     line
+}
+
+fn name(finding: &Finding) -> String {
+    match (finding.functions, &finding.base_function) {
+        (Some(number), _) => format!("{number} functions below the floor"),
+        (None, Some(base)) => format!("{} (was {base})", finding.function),
+        (None, None) => finding.function.to_string(),
+    }
 }
 
 fn verdict(finding: &Finding) -> String {

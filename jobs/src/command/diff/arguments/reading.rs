@@ -51,6 +51,9 @@ pub(crate) struct ReadingArgs {
     /// Compare whole call chains instead of functions
     #[arg(long)]
     stream: bool,
+    /// Compare functions by name alone: otherwise one that was renamed, moved or inlined between the sides, which its callers, its callees and its cost show, is one function
+    #[arg(long)]
+    no_pairs: bool,
 }
 
 /// What shares are of.
@@ -80,6 +83,11 @@ impl ReadingArgs {
         }
         let head = readings.split_off(base);
         Ok(Sides { base: readings, head })
+    }
+
+    /// Whether functions with another name on each side may be one: frames must be functions for that.
+    pub(crate) fn pairs(&self) -> bool {
+        !self.no_pairs && !self.stream && self.sort.is_none()
     }
 
     fn reading(&self, values: Values) -> Reading {
