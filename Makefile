@@ -27,6 +27,9 @@ docs:
 # Property tests draw from this seed, so that a change is not refused for what it did not do; others: make test PROPTEST_RNG_SEED=2.
 export PROPTEST_RNG_SEED ?= 1
 
+# Tests with a broker or a command wait for most of their time: twice as many at a time as there are processors.
+export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+
 test: setup links
 	cargo test --release --workspace
 

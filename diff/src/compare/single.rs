@@ -23,7 +23,8 @@ use super::finding::Finding;
 use super::settings::Settings;
 use crate::sides::Sides;
 
-/// A function that only one side has must have this part of its samples: less comes and goes between runs of one program.
+/// A function must change by this part of all samples to stand out, unless the variation between runs is given: less comes and goes between runs of
+/// one program, as what is done once at the start does.
 const TRACE: f64 = 0.005;
 
 /// Adds the test of two single runs to every finding: ratio with 95 % interval, ln p, q and verdict.
@@ -38,6 +39,7 @@ const TRACE: f64 = 0.005;
 /// Returns the scale of the variation between runs of the program's own functions, as a log ratio beyond that of independent samples.
 pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (mut factors, mut scale) = (Factors::one(1.0), settings.background.unwrap_or(0.0));
+    let floor = if settings.background.is_none() { TRACE } else { 0.0 };
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings
             .iter_mut()
@@ -75,7 +77,8 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
         {
             let share_moved = selected(q_compositional, settings.q);
             let moved = share_moved && pair.moved_with_the_rest(factors.deciding, settings.min_effect);
-            let stands_out = selected(q_value, settings.q) && pair.is_more_than_a_trace();
+            let is_selected = selected(q_value, settings.q);
+            let stands_out = is_selected && pair.change() >= floor;
             (finding.verdict, finding.reason) = match (stands_out, moved) {
                 (true, _) => (Verdict::StandsOut, pair.missing()),
                 (false, _) if share_moved && !factors.rivals.is_empty() => {
@@ -84,6 +87,12 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
                 (false, true) => (Verdict::Compositional, None),
                 (false, false) => (Verdict::Inconclusive, None),
             };
+            if is_selected && !stands_out {
+                finding.detail = Some(format!(
+                    "changed by less than {:.1} % of all samples, which comes and goes from run to run",
+                    100.0 * TRACE
+                ));
+            }
             finding.ratio = pair.ratio(factors.deciding);
             finding.ln_p = Some(*ln_p);
             finding.q_value = Some(q_value);
@@ -289,9 +298,9 @@ impl Pair {
         }
     }
 
-    /// Whether both sides have the function, or one has more of it than what comes and goes by chance of when a run was recorded.
-    fn is_more_than_a_trace(&self) -> bool {
-        self.missing().is_none() || (self.head / self.all_head).max(self.base / self.all_base) >= TRACE
+    /// By how much of all samples it changed.
+    fn change(&self) -> f64 {
+        (self.head / self.all_head - self.base / self.all_base).abs()
     }
 
     /// What the function shows of the variation between runs.

@@ -8,9 +8,9 @@ use fleetdiff_schemas::profile::{KERNEL, UNSYMBOLISED};
 ///
 /// | class | names |
 /// |---|---|
-/// | `Kernel` | end in `_[k]` |
+/// | `Kernel` | end in `_[k]`, and what the kernel lends to programs: `__vdso_` |
 /// | `Unknown` | have no symbol, or are a file that has none: `[libjemalloc.so]` |
-/// | `Runtime` | Go's `runtime.` and `runtime/internal/`; Rust's `std::rt::`, `core::` and `alloc::`; the JVM's `Interpreter`, `JavaCalls::` and `JavaThread::`; Python's `_PyEval_` and `<frozen `; V8's `(garbage collector)`, `(program)`, `(idle)` and `node:` files |
+/// | `Runtime` | Go's `runtime.` and `runtime/internal/`; Rust's `std::rt::`, `core::` and `alloc::`; the JVM's `Interpreter`, `JavaCalls::` and `JavaThread::`; Python's `_PyEval_`, `<module> (`, which runs once when a file is imported, and what imports it: `<frozen ` and `(importlib/`; V8's `(garbage collector)`, `(program)`, `(idle)` and `node:` files |
 /// | `Native` | the C library and C++'s: `__libc_`, `__GI_`, `_int_malloc`, `malloc` and its kin, `pthread_`, `std::` of C++, `operator new` |
 /// | `Program` | all others |
 ///
@@ -29,7 +29,7 @@ pub enum FrameClass {
     Unknown,
 }
 
-const RUNTIME: [&str; 12] = [
+const RUNTIME: [&str; 13] = [
     "runtime.",
     "runtime/internal/",
     "internal/runtime/",
@@ -39,12 +39,13 @@ const RUNTIME: [&str; 12] = [
     "JavaCalls::",
     "JavaThread::",
     "_PyEval_",
+    "<module> (",
     "(garbage collector)",
     "(program)",
     "(idle)",
 ];
 
-const RUNTIME_FILES: [&str; 2] = ["(<frozen ", "(node:"];
+const RUNTIME_FILES: [&str; 3] = ["(<frozen ", "(importlib/", "(node:"];
 
 const NATIVE: [&str; 9] =
     ["__libc_", "__GI_", "__mem", "__str", "_int_malloc", "_int_free", "pthread_", "std::", "operator new"];
@@ -63,7 +64,7 @@ impl FrameClass {
     /// ```
     pub fn of(name: &str) -> Self {
         let begins = |known: &[&str]| known.iter().any(|known| name.starts_with(known));
-        if name.ends_with(KERNEL) {
+        if name.ends_with(KERNEL) || name.starts_with("__vdso_") {
             Self::Kernel
         } else if name.is_empty() || name == UNSYMBOLISED || (name.starts_with('[') && name.ends_with(']')) {
             Self::Unknown
@@ -87,12 +88,15 @@ mod tests {
         let cases = [
             ("do_syscall_64_[k]", Kernel),
             ("[[kernel.kallsyms]]_[k]", Kernel),
+            ("__vdso_clock_gettime", Kernel),
             (UNSYMBOLISED, Unknown),
             ("[libjemalloc.so]", Unknown),
             ("", Unknown),
             ("runtime.gcBgMarkWorker", Runtime),
             ("core::fmt::write", Runtime),
             ("_find_and_load (<frozen importlib._bootstrap>)", Runtime),
+            ("<module> (certifi/core.py)", Runtime),
+            ("find_spec (importlib/util.py)", Runtime),
             ("processTicksAndRejections (node:internal/process/task_queues)", Runtime),
             ("(garbage collector)", Runtime),
             ("__memcmp_evex_movbe", Native),

@@ -1,0 +1,3 @@
+module clo
+
+go 1.26.8
