@@ -113,10 +113,10 @@ fn csv_is_plain() {
     let settings = Settings::default();
     let text = String::from_utf8(csv(&found(&weighed_sides(), &settings).findings).unwrap()).unwrap();
     let mut lines = text.lines();
-    let header = "function,functions,count_kind,base_count,head_count,base_weight,head_weight,base_share,head_share,adjusted_ratio,adjusted_ratio_low,\
+    let header = "function,base_function,functions,count_kind,base_count,head_count,base_weight,head_weight,base_share,head_share,adjusted_ratio,adjusted_ratio_low,\
                   adjusted_ratio_high,ln_p_row,q_value,verdict,reason,cause,detail";
     assert_eq!(lines.next(), Some(header));
     let legacy = lines.find(|line| line.starts_with("legacy,")).unwrap();
-    assert!(legacy.starts_with("legacy,,self,1500,0,750375000,0,0.0585480093676815,0.0,,,,-"), "{legacy}");
+    assert!(legacy.starts_with("legacy,,,self,1500,0,750375000,0,0.0585480093676815,0.0,,,,-"), "{legacy}");
     assert!(legacy.ends_with(",improved,only_in_base,,"), "{legacy}");
 }
