@@ -3,7 +3,6 @@
 mod arguments;
 mod columns;
 mod files;
-mod headline;
 mod lines;
 mod notes;
 mod output;
@@ -12,7 +11,8 @@ mod table;
 
 use std::io::Write;
 
-use fleetdiff_diff::compare::{NotCompared, Recording, compare};
+use fleetdiff_diff::answer;
+use fleetdiff_diff::compare::{Compared, NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_formats::Values;
 
@@ -38,10 +38,17 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if args.columns.splits_heads() {
         return each_head(sides, args);
     }
-    let compared = compare(&sides, &args.decides()).map_err(explained)?;
+    let compared = answered(&sides, args)?;
     output::write(&sides, &compared, args)?;
     notes::print(&notes::of(&sides, &compared, args), args);
     Ok(())
+}
+
+/// Compares, and puts the findings in the order of every output.
+fn answered(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<Compared, Failure> {
+    let mut compared = compare(sides, &args.decides()).map_err(explained)?;
+    answer::explain(&mut compared, sides);
+    Ok(compared)
 }
 
 /// Refuses a floor of samples where there are none.
@@ -65,7 +72,7 @@ fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failur
     let mut pair = Sides { base: sides.base, head: Vec::new() };
     for (head, number) in sides.head.into_iter().zip(1..) {
         pair.head = vec![head];
-        let found = compare(&pair, &args.decides()).map_err(explained)?;
+        let found = answered(&pair, args)?;
         if !args.table.is_quiet() {
             writeln!(text, "Column {number}: {}", report::label(&pair.head))?;
             table::say(&mut text, &pair, &found, args)?;
