@@ -61,7 +61,7 @@ fn a_function_stands_between_its_callers_and_callees() {
     let mut browser = opened("");
     browser.evaluate("showSandwich(names.indexOf('runtime.alloc'))");
     let tables = browser.evaluate(
-        "[...sandwich.querySelectorAll('table')].map((table) => [...table.rows].map((row) => row.innerText.replace(/\\s+/g, ' ').trim()))",
+        "[...sandwich.querySelectorAll('table')].map((table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(' ')))",
     );
     assert_eq!(
         tables,
