@@ -57,7 +57,7 @@ fn arrange(findings: &mut [Finding], mut heads: BTreeMap<Arc<str>, usize>) {
         heads.entry(Arc::clone(&finding.function)).or_insert(next);
     }
     let key = |finding: &Finding| {
-        let cause = finding.cause.as_deref().filter(|cause| heads.contains_key(*cause));
+        let cause = finding.cause.as_deref().filter(|cause| heads.contains_key(*cause) && **cause != *finding.function);
         let head = cause.or(Some(&finding.function)).and_then(|name| heads.get(name));
         (head.copied().unwrap_or(usize::MAX), cause.is_some())
     };

@@ -32,7 +32,9 @@ pub fn headline(compared: &Compared, settings: &Settings) -> String {
         );
     };
     let mut sentence = finding(first, compared);
-    let callers = shown().filter(|row| row.cause.as_deref() == Some(&*first.function)).count();
+    // Its own total samples may have it as their cause, and are no caller.
+    let follows = |row: &&Finding| row.cause.as_deref() == Some(&*first.function) && row.function != first.function;
+    let callers = shown().filter(follows).count();
     match callers {
         0 => {}
         1 => sentence.push_str("; its caller follows"),
