@@ -128,6 +128,7 @@ pub fn report(compared: &Compared, tree: CallTree) -> Report {
     Report {
         title: "head against base".to_owned(),
         headline: "What differs.".to_owned(),
+        caution: String::new(),
         base: side("base", totals.base, compared.runs.base),
         head: side("head", totals.head, compared.runs.head),
         head_weight: float(totals.base) / float(totals.head),

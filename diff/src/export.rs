@@ -31,7 +31,7 @@ pub struct Export<'a> {
     pub labels: Sides<Vec<&'a str>>,
     /// The result in a sentence.
     pub headline: &'a str,
-    /// Which counts the headline is about.
+    /// Which counts are in the table of a comment.
     pub count_kind: CountKind,
     /// What is known about the variation between runs, in a sentence without its full stop.
     pub spread: &'a str,

@@ -2,7 +2,7 @@
 //! report.
 //!
 //! The page is made of `page/page.html`, `page/palette.css`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. Its
-//! data are JSON within it. Its content security policy forbids every request and every script except its own, by hash.
+//! data are JSON within it. Its content security policy forbids every request and every script except its own, by hash, and workers made of these.
 
 mod embedded;
 
@@ -22,11 +22,12 @@ pub const PALETTE: &str = include_str!("page/palette.css");
 pub const STYLE: &str = concat!(include_str!("page/palette.css"), include_str!("page/page.css"));
 
 /// The scripts of the page in order: later ones use earlier ones.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("page/data.js"),
     include_str!("page/words.js"),
     include_str!("page/tree.js"),
     include_str!("page/reshape.js"),
+    include_str!("page/turn.js"),
     include_str!("page/layout.js"),
     include_str!("page/paint.js"),
     include_str!("page/search.js"),
@@ -36,6 +37,8 @@ const SCRIPTS: [&str; 15] = [
     include_str!("page/link.js"),
     include_str!("page/interval.js"),
     include_str!("page/table.js"),
+    include_str!("page/functions.js"),
+    include_str!("page/pan.js"),
     include_str!("page/input.js"),
     include_str!("page/page.js"),
 ];
@@ -55,6 +58,7 @@ pub fn page(report: &Report) -> Result<String, Unwritable> {
     Ok(filled(TEMPLATE, |place| match place {
         "title" => for_text(&report.title),
         "headline" => for_text(&report.headline),
+        "caution" => for_text(&report.caution),
         "policy" => policy(&[&script], &[STYLE]),
         "style" => STYLE.to_owned(),
         "data" => data.clone(),
@@ -73,7 +77,7 @@ pub fn policy(scripts: &[&str], styles: &[&str]) -> String {
     let hash = |text: &&str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
     let hashes = |texts: &[&str]| texts.iter().map(hash).collect::<Vec<_>>().join(" ");
     format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src {}; style-src {}; worker-src blob:; base-uri 'none'; form-action 'none'",
         hashes(scripts),
         hashes(styles)
     )

@@ -3,7 +3,7 @@
 //! Only significant functions are saturated. The strength is linear in the change of that frame, `(head x weight -
 //! base) / total of the base`, each the average of the runs of its side, up to the largest change of any significant
 //! frame. What stands out between single runs is pale violet and green, since it is not known to be a change of the program. Everything else is grey,
-//! and hatched if it is not known whether it changed. The page and the static picture
+//! and paler if it is not known whether it changed; hatching says that replicates of a side disagree. The page and the static picture
 //! share these colours.
 
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ pub struct Colours {
     pub quiet: [Fill; 3],
     /// Not known; user, runtime, system.
     pub unknown: [Fill; 3],
-    /// The hatching of frames that are not known.
+    /// The hatching of frames about which the replicates of a side disagree.
     pub hatch: Rgb,
     /// What stands out between single runs: more in the head, less in the head.
     pub apart: [Fill; 2],
@@ -240,6 +240,11 @@ impl<'a> Painter<'a> {
         let reached = change / self.strongest * f64::from(STEPS - 1);
         (0..STEPS).rev().find(|&step| f64::from(step) <= reached + 0.5).unwrap_or(0)
     }
+}
+
+/// Whether replicates of a side disagree about a function: the only thing that hatching says.
+pub(crate) fn is_split(function: &Function) -> bool {
+    function.verdict == Verdict::SomePodsOutlying
 }
 
 /// Whether a frame of this verdict, where it did not change itself, is plainly grey.

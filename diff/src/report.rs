@@ -16,8 +16,10 @@ use crate::flame::CallTree;
 pub struct Report {
     /// What is compared, in a few words.
     pub title: String,
-    /// The result in a sentence.
+    /// The result in a sentence, the same in every output.
     pub headline: String,
+    /// What limits what can be concluded, in sentences; empty if nothing does.
+    pub caution: String,
     /// The base.
     pub base: ReportSide,
     /// The head.
@@ -25,7 +27,7 @@ pub struct Report {
     /// How many samples of a base run correspond to one sample of a head run, finite and above 0: the factor for widths
     /// and colours of the head. The total of a base run over that of a head run compares shares; 1 compares counts.
     pub head_weight: f64,
-    /// At most one row per function. A frame without a row is shown as not tested.
+    /// At most one row per function, in the order of tables: callers right behind what explains them. A frame without a row is shown as not tested.
     pub functions: Vec<Function>,
     /// The stacks of both sides; their counts are samples, or nanoseconds where the sides have no samples.
     pub tree: CallTree,
@@ -113,6 +115,8 @@ pub struct Function {
     pub verdict: Verdict,
     /// The reason, if there is one: `only_in_head`, `only_in_base`, or a sentence.
     pub reason: Option<String>,
+    /// The function that explains why this one differs too.
+    pub cause: Option<String>,
     /// Whether the change is significant. Only significant functions are drawn in colour.
     pub significant: bool,
     /// Raw samples over all runs of the base; none where times are compared.
@@ -140,6 +144,7 @@ impl Function {
             counted: finding.count_kind,
             verdict: finding.verdict,
             reason,
+            cause: finding.cause.clone(),
             significant: finding.verdict.is_significant(),
             base_count: finding.count.map(|count| count.base),
             head_count: finding.count.map(|count| count.head),

@@ -13,7 +13,7 @@ use fleetdiff_formats::Values;
 use crate::escape::for_text;
 use crate::figures::amount;
 use crate::flame::{Node, place};
-use crate::paint::{Colours, Paint, Painter, Palette, Scheme, changes, count, weights};
+use crate::paint::{Colours, Paint, Painter, Palette, Scheme, changes, count, is_split, weights};
 use crate::report::{FrameClass, Function, Report};
 use crate::sides::Sides;
 
@@ -23,6 +23,10 @@ const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 /// Share of the whole below which a frame is left out.
 const NARROWEST: f64 = 0.001;
+/// Height of a line of the caution below the picture in pixels.
+const CAUTION: f64 = 15.0;
+/// Most letters of such a line.
+const LINE: usize = 170;
 /// Approximate width of a letter in pixels; Verdana at 11 pixels is no wider for most names.
 const LETTER: f64 = 6.6;
 
@@ -30,7 +34,9 @@ const LETTER: f64 = 6.6;
 pub fn svg(report: &Report, palette: Palette) -> String {
     let picture = Picture::of(report, palette);
     let frames = picture.frames();
-    let height = legend::HEIGHT + ROW * (picture.rows() + 1.0) + 2.0 * MARGIN;
+    let cautions = cautions(&report.caution);
+    let room = CAUTION * f64::from(u32::try_from(cautions.len()).unwrap_or(0));
+    let height = legend::HEIGHT + ROW * (picture.rows() + 1.0) + 2.0 * MARGIN + room;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
          font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\" role=\"img\">\n<title>{}</title>\n\
@@ -44,10 +50,16 @@ pub fn svg(report: &Report, palette: Palette) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "<text x=\"{MARGIN}\" y=\"{}\" fill=\"#555555\">{left_out} of {} frames are narrower than 0.1 % of the whole and left out.</text>\n</svg>",
+        "<text x=\"{MARGIN}\" y=\"{}\" fill=\"#555555\">{left_out} of {} frames are narrower than 0.1 % of the whole and left out.</text>",
         below + 11.0,
         report.tree.nodes().len(),
     );
+    let mut y = below + 11.0;
+    for line in &cautions {
+        y += CAUTION;
+        let _ = writeln!(text, "<text x=\"{MARGIN}\" y=\"{y}\" fill=\"#555555\">{}</text>", for_text(line));
+    }
+    text.push_str("</svg>\n");
     text
 }
 
@@ -123,7 +135,7 @@ impl<'a> Picture<'a> {
             for_text(&self.title(frame, function)),
             colours.fill
         );
-        if matches!(paint, Paint::Unknown(_)) {
+        if function.is_some_and(is_split) {
             let _ = write!(text, "<rect {place} fill=\"url(#hatch)\"/>");
         }
         if let Some(label) = label(name, frame.width) {
@@ -153,6 +165,21 @@ impl<'a> Picture<'a> {
         }
         words
     }
+}
+
+/// The caution as lines that fit into the picture.
+fn cautions(caution: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in caution.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < LINE => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Left edge and width of each node in pixels, by the average of both sides.

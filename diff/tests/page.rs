@@ -8,8 +8,12 @@
 
 #[path = "page/colours.rs"]
 mod colours;
+#[path = "page/functions.rs"]
+mod functions;
 #[path = "page/keyboard.rs"]
 mod keyboard;
+#[path = "page/moving.rs"]
+mod moving;
 #[path = "page/recorded.rs"]
 mod recorded;
 #[path = "page/shapes.rs"]

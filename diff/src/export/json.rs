@@ -17,7 +17,7 @@ use crate::sides::Sides;
 pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");
 
 /// Version of the document; it is increased when a member changes its name or meaning.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The document, with a line end behind it.
 ///

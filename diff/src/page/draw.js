@@ -35,11 +35,11 @@ const lengths = [(name) => name, withoutFolders, (name) => bare(withoutFolders(n
 
 /** The window through which samples are seen: the first, and pixels a sample. */
 function windowNow() {
-  const { layout, zoom } = state;
+  const { layout, zoom, window: stretch } = state;
   const wide = canvas.clientWidth;
   return {
-    first: layout.start[zoom],
-    scale: wide / (layout.width[zoom] || 1),
+    first: stretch ? stretch.first : layout.start[zoom],
+    scale: wide / ((stretch ? stretch.width : layout.width[zoom]) || 1),
     top: scroller.scrollTop,
     wide,
     high: scroller.clientHeight,
@@ -81,8 +81,8 @@ function draw() {
 }
 
 function drawFrames(view, hatch) {
-  const { tree, layout, zoom } = state;
-  const last = view.first + layout.width[zoom];
+  const { tree, layout } = state;
+  const last = view.first + view.wide / view.scale;
   const bottom = view.top + view.high;
   let node = 0;
   while (node < tree.size) {
@@ -111,7 +111,7 @@ function drawFrame(node, top, view, hatch) {
   context.globalAlpha = opacity;
   context.fillStyle = colours.fills[paint[node]];
   context.fillRect(left, top, width, ROW - 1);
-  if (width > 4 && isHatched(paint[node]) && node > 0) {
+  if (width > 4 && isSplit(tree.name[node]) && node > 0) {
     context.fillStyle = hatch;
     context.fillRect(left, top, width, ROW - 1);
   }
@@ -189,5 +189,6 @@ function redraw() {
   requestAnimationFrame(() => {
     isWaiting = false;
     draw();
+    drawMap();
   });
 }

@@ -13,6 +13,7 @@ use crate::report::{Function, Report, ReportSide};
 pub(super) struct Embedded<'a> {
     title: &'a str,
     headline: &'a str,
+    caution: &'a str,
     base: &'a ReportSide,
     head: &'a ReportSide,
     /// The factor for a count of a side, summed over its runs.
@@ -42,6 +43,7 @@ impl<'a> Embedded<'a> {
         Self {
             title: &report.title,
             headline: &report.headline,
+            caution: &report.caution,
             base: &report.base,
             head: &report.head,
             weights: [weights.base, weights.head],

@@ -14,7 +14,11 @@ function underPointer(event) {
   return frameUnder(event.clientX - left, event.clientY - top);
 }
 
+/** The frame that a finger tapped last. */
+let tapped = -1;
+
 canvas.addEventListener('pointermove', (event) => {
+  if (event.pointerType === 'touch' || drag?.isFar) return;
   const node = underPointer(event);
   canvas.style.cursor = node >= 0 ? 'pointer' : 'default';
   if (node >= 0) showCard(node, event.clientX, event.clientY);
@@ -25,7 +29,8 @@ canvas.addEventListener('pointermove', (event) => {
   }
 });
 
-canvas.addEventListener('pointerleave', () => {
+canvas.addEventListener('pointerleave', (event) => {
+  if (event.pointerType === 'touch') return;
   state.hover = -1;
   hideCard();
   redraw();
@@ -34,7 +39,18 @@ canvas.addEventListener('pointerleave', () => {
 canvas.addEventListener('click', (event) => {
   const node = underPointer(event);
   if (node < 0) return;
+  // The first tap shows the card, which a pointer shows by itself; the second zooms.
+  const isFirst = event.pointerType === 'touch' && node !== tapped;
+  tapped = event.pointerType === 'touch' ? node : -1;
+  if (isFirst) {
+    state.hover = node;
+    showCard(node, event.clientX, event.clientY);
+    announce(node);
+    redraw();
+    return;
+  }
   hideCard();
+  tapped = -1;
   zoomTo(node);
   announce(node);
 });
@@ -86,6 +102,8 @@ function moveToMatch(step) {
 }
 
 const IN_PICTURE = {
+  '+': () => zoomAround(canvas.clientWidth / 2, 0.5),
+  '-': () => zoomAround(canvas.clientWidth / 2, 2),
   ArrowUp: () => moveTo(state.tree.parent[state.focus]),
   ArrowDown: () => moveTo(widestChild(state.tree, state.layout, state.focus)),
   ArrowLeft: () => moveTo(neighbour(state.tree, state.layout, state.focus, -1)),
@@ -113,7 +131,7 @@ const ANYWHERE = {
 
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
-  const isTyping = event.target === search;
+  const isTyping = event.target === search || event.target === everyFilter;
   if (isTyping && event.key !== 'Escape') return;
   const action = (event.target === canvas && IN_PICTURE[event.key]) || ANYWHERE[event.key];
   if (!action) return;

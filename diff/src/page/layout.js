@@ -1,8 +1,7 @@
 // Where frames stand. Left edges and widths are in samples, so that a zoom moves nothing but the window that is looked through.
 
-/** Left edge and width of each node, and the nodes of each level from left to right. */
-function layOut(tree, side) {
-  const [ofBase, ofHead] = SIDES[side];
+/** Left edge and width of each node, by how much a sample of each side counts, and the nodes of each level from left to right. */
+function layOut(tree, [ofBase, ofHead]) {
   const start = new Float64Array(tree.size);
   const width = new Float64Array(tree.size);
   const next = new Float64Array(tree.size);

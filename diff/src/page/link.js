@@ -52,7 +52,7 @@ function writeLink() {
 function readLink() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const side = parts.get('widths');
-  reshape({
+  const turned = reshape({
     inverted: parts.get('mode') === 'inverted',
     collapsed: parts.get('collapse') === '1',
     side: side !== null && Object.hasOwn(SIDES, side) ? side : 'both',
@@ -62,5 +62,7 @@ function readLink() {
   paintWith(parts.get('palette') === 'redgreen' ? 'redgreen' : 'safe');
   searchFor(parts.get('search') ?? '');
   const name = parts.get('frame');
-  zoomTo(name === null ? 0 : frameAt(name, parts.get('path') ?? ''));
+  const frame = () => zoomTo(name === null ? 0 : frameAt(name, parts.get('path') ?? ''));
+  if (turningBar.hidden) frame();
+  else turned.then(frame);
 }

@@ -11,13 +11,31 @@ function tellSides() {
   }
 }
 
+/** A root of one side alone must have this share of it to be worth a word. */
+const ROOT = 0.05;
+
+/** Says if stacks of the sides begin in different threads or programs: their frames stand side by side and are not compared. */
+function tellRoots() {
+  const only = { base: [], head: [] };
+  for (let node = 1; node < recorded.size; node = recorded.end[node]) {
+    for (const [side, other] of [['base', 'head'], ['head', 'base']]) {
+      const isAlone = recorded[other][node] === 0 && recorded[side][node] >= ROOT * recorded[side][0];
+      if (isAlone && recorded[side][node] > 0) only[side].push(names[recorded.name[node]]);
+    }
+  }
+  const box = document.getElementById('roots');
+  box.hidden = only.base.length === 0 || only.head.length === 0;
+  box.textContent = `Stacks begin in different threads or programs: only the base has ${only.base.join(', ')}, only the head `
+    + `${only.head.join(', ')}. Frames below them are drawn apart; functions are compared all the same.`;
+}
+
 /** The switches show what is looked at, also where a key or the address changed it. */
 function tellSwitches() {
   for (const choice of document.querySelectorAll('input[name=side]')) choice.checked = choice.value === state.side;
   for (const choice of document.querySelectorAll('input[name=palette]')) choice.checked = choice.value === state.palette;
   document.getElementById('inverted').checked = state.inverted;
   document.getElementById('collapsed').checked = state.collapsed;
-  document.getElementById('reset').disabled = state.zoom === 0;
+  document.getElementById('reset').disabled = state.zoom === 0 && state.window === null;
   document.documentElement.dataset.palette = state.palette;
   if (document.activeElement !== search) search.value = state.query;
 }
@@ -46,7 +64,10 @@ function tellLegend() {
   root.setProperty('--more-apart', fills[APART]);
   root.setProperty('--less-apart', fills[APART + 1]);
   document.getElementById('apart').hidden = !areSingle;
-  root.setProperty('--unknown', `repeating-linear-gradient(135deg, ${fills[UNKNOWN]} 0 4px, ${hatch} 4px 5px)`);
+  root.setProperty('--unknown', fills[UNKNOWN]);
+  root.setProperty('--split', `repeating-linear-gradient(135deg, ${fills[UNKNOWN]} 0 4px, ${hatch} 4px 5px)`);
+  for (const part of ['ramp', 'strength']) document.getElementById(part).hidden = strongest === 0;
+  document.getElementById('split').hidden = !data.functions.some(({ verdict: is }) => is === 'some_pods_outlying');
   document.getElementById('least').textContent = signedPercent(-strongest);
   document.getElementById('most').textContent = signedPercent(strongest);
 }
@@ -62,5 +83,6 @@ addEventListener('resize', redraw);
 addEventListener('hashchange', readLink);
 
 tellSides();
+tellRoots();
 fillTable();
 readLink();

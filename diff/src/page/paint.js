@@ -23,23 +23,40 @@ const strongest = (() => {
   return most;
 })();
 
+/** Whether frames of a function have one grey, the pale colours, or those of a ramp. */
+const GREY = 0;
+const PALE = 1;
+const RAMP = 2;
+
+/** What decides colours, as plain values: a worker has nothing else. */
+const painting = {
+  greys: Uint8Array.from(rowOfName, (row, name) => {
+    if (!row) return UNKNOWN;
+    return classOfName[name] + (differs(row) || KNOWN.has(row.verdict) ? 0 : UNKNOWN);
+  }),
+  modes: Uint8Array.from(rowOfName, (row) => (!row || !differs(row) ? GREY : row.significant ? RAMP : PALE)),
+  weights: data.weights,
+  whole: recorded.base[0] * data.weights[0],
+  steps: data.steps,
+  strongest,
+  apart: APART,
+  ramps: RAMPS,
+};
+
 /** The number of each frame's colour. */
-function paints(tree) {
+function paints(tree, { greys, modes, weights, whole, steps, strongest: most, apart, ramps }) {
   const paint = new Uint8Array(tree.size);
-  for (let node = 1; node < tree.size; node++) paint[node] = paintOf(tree, node);
+  for (let node = 1; node < tree.size; node++) {
+    const name = tree.name[node];
+    paint[node] = greys[name];
+    if (modes[name] === 0 || whole <= 0) continue;
+    const change = (tree.head[node] * weights[1] - tree.base[node] * weights[0]) / whole;
+    if (change === 0) continue;
+    if (modes[name] === 1) paint[node] = apart + (change > 0 ? 0 : 1);
+    else paint[node] = ramps + (change > 0 ? 0 : steps) + Math.min(steps - 1, Math.floor((Math.abs(change) / most) * (steps - 1) + 0.5));
+  }
   return paint;
 }
 
-function paintOf(tree, node) {
-  const row = rowOfName[tree.name[node]];
-  if (!row) return UNKNOWN;
-  const kind = classOfName[tree.name[node]];
-  if (!differs(row)) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
-  const change = changeOf(tree, node);
-  if (change === 0) return kind;
-  if (!row.significant) return APART + (change > 0 ? 0 : 1);
-  const step = Math.min(data.steps - 1, Math.floor((Math.abs(change) / strongest) * (data.steps - 1) + 0.5));
-  return RAMPS + (change > 0 ? 0 : data.steps) + step;
-}
-
-const isHatched = (paint) => paint >= UNKNOWN && paint < APART;
+/** Whether replicates of a side disagree about a function: the only thing that hatching says. */
+const isSplit = (name) => rowOfName[name]?.verdict === 'some_pods_outlying';

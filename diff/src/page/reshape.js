@@ -48,8 +48,7 @@ function alphabet() {
  *
  * A group of leaves whose paths upwards are equal so far is one node; `cursor` says how far up each leaf's path is followed.
  */
-function inverted(tree) {
-  const rank = alphabet();
+function inverted(tree, rank, tell) {
   const leaves = leavesOf(tree);
   const cursor = Int32Array.from(leaves);
   const out = new Columns(2 * tree.size + 16);
@@ -57,6 +56,7 @@ function inverted(tree) {
   const waiting = [{ from: 0, to: leaves.length, depth: 0 }];
   while (waiting.length > 0) {
     const { from, to, depth } = waiting.pop();
+    if (depth === 1) tell(from / leaves.length);
     if (depth > 0) admit(tree, leaves, cursor, from, to, depth, out);
     sortByName(tree, rank, leaves, cursor, from, to);
     waiting.push(...groups(tree, cursor, from, to, depth + 1).reverse());
@@ -118,9 +118,8 @@ function groups(tree, cursor, from, to, depth) {
  * Runtime and system frames that follow one another as one frame, that of the first. A function that is significant or stands out keeps its frames: what is
  * in colour is never folded away.
  */
-function collapsed(tree) {
-  const hasColour = (name) => rowOfName[name] !== null && differs(rowOfName[name]);
-  const folds = (node) => classOfName[tree.name[node]] > 0 && !hasColour(tree.name[node]);
+function collapsed(tree, folding) {
+  const folds = (node) => folding[tree.name[node]] === 1;
   // Nodes of the new tree as they are met; each old node's is in `into`.
   const into = new Int32Array(tree.size);
   const met = new Columns(tree.size);
@@ -133,7 +132,7 @@ function collapsed(tree) {
     if (caller > 0 && folds(node) && folds(caller)) {
       into[node] = above;
     } else {
-      const key = above * names.length + tree.name[node];
+      const key = above * folding.length + tree.name[node];
       into[node] = found.get(key) ?? met.push(tree.name[node], met.depth[above] + 1, 0, 0);
       if (!found.has(key)) {
         found.set(key, into[node]);
@@ -157,16 +156,4 @@ function inOrder(met, below) {
     for (let child = below[node].length - 1; child >= 0; child--) waiting.push(below[node][child]);
   }
   return out.tree();
-}
-
-const shapes = new Map();
-
-/** The tree of a shape, made once. */
-function shaped(isInverted, isCollapsed) {
-  const key = `${isInverted} ${isCollapsed}`;
-  if (!shapes.has(key)) {
-    const whole = isCollapsed ? collapsed(recorded) : recorded;
-    shapes.set(key, isInverted ? inverted(whole) : whole);
-  }
-  return shapes.get(key);
 }

@@ -8,12 +8,14 @@ const state = {
   query: '',
   /** Node whose width fills the picture. */
   zoom: 0,
+  /** The stretch of samples that is looked at, if it is not that of a node. */
+  window: null,
   /** Node that the keyboard is at, and the one under the pointer, or -1. */
   focus: 0,
   hover: -1,
   tree: recorded,
-  layout: layOut(recorded, 'both'),
-  paint: paints(recorded),
+  layout: layOut(recorded, SIDES.both),
+  paint: paints(recorded, painting),
   matches: null,
   colours: coloursOf(dark.matches, 'safe'),
 };
@@ -27,12 +29,24 @@ function changed() {
 
 /** Other samples in the same picture: shape or side. The frames that were zoomed into and focused are found again. */
 function reshape(change) {
-  const { tree, zoom, focus } = state;
   Object.assign(state, change);
-  state.tree = shaped(state.inverted, state.collapsed);
-  state.layout = layOut(state.tree, state.side);
+  tellSwitches();
+  return new Promise((done) => {
+    shaped(state.inverted, state.collapsed, state.side, (shape) => {
+      showShape(shape);
+      done();
+    });
+  });
+}
+
+/** Shows a shape in the place of the one that is shown. */
+function showShape(shape) {
+  const { tree, zoom, focus } = state;
+  state.tree = shape.tree;
+  state.window = null;
+  state.layout = shape.layout;
   if (state.tree !== tree) {
-    state.paint = paints(state.tree);
+    state.paint = shape.paint;
     state.zoom = counterpart(tree, zoom);
     state.focus = counterpart(tree, focus);
   }
@@ -55,12 +69,14 @@ function withWidth(node) {
 
 function zoomTo(node) {
   state.zoom = withWidth(node);
+  state.window = null;
   state.focus = node;
   changed();
 }
 
 function focusOn(node) {
   state.focus = node;
+  state.window = null;
   if (!isInWindow(node)) state.zoom = withWidth(state.tree.parent[node]);
   changed();
 }

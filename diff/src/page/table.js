@@ -1,16 +1,25 @@
 // The functions that are significant or stand out, as a table: for readers who need figures, and for those who cannot see the picture.
 
-/** Functions that are significant or stand out, the largest change of share first. */
-const significantRows = data.functions
-  .filter(differs)
-  .sort((a, b) => Math.abs(b.head_share - b.base_share) - Math.abs(a.head_share - a.base_share));
+/** Functions that are significant or stand out, in the order of every output: callers behind what explains them. */
+const significantRows = data.functions.filter(differs);
+
+/** Rows that are shown before all are asked for: those that matter most come first. */
+const MATTER = 10;
+let areAllShown = false;
 
 function fillTable() {
   const body = document.querySelector('#significant tbody');
   const reach = reachOf(significantRows);
-  body.replaceChildren(...significantRows.map((row) => tableRow(row, reach)));
+  body.replaceChildren(...significantRows.slice(0, areAllShown ? Infinity : MATTER).map((row) => tableRow(row, reach)));
   document.getElementById('significant').hidden = significantRows.length === 0;
   document.getElementById('none-significant').hidden = significantRows.length > 0;
+  const more = document.getElementById('more-significant');
+  more.hidden = areAllShown || significantRows.length <= MATTER;
+  more.textContent = `Show all ${count(significantRows.length)}`;
+  more.onclick = () => {
+    areAllShown = true;
+    fillTable();
+  };
   document.getElementById('others').textContent = othersInWords();
 }
 
@@ -22,10 +31,12 @@ function tableRow(row, reach) {
   button.type = 'button';
   button.addEventListener('click', () => show(row.name));
   name.append(button);
+  if (row.cause) name.className = 'follows';
   const more = row.head_share > row.base_share;
   line.append(
     name,
     element('td', `${more ? '▲' : '▼'} ${verdict(row)}`, more ? 'more' : 'less'),
+    element('td', row.counted),
     element('td', percent(row.base_share), 'number'),
     element('td', percent(row.head_share), 'number'),
     element('td', row.ratio ? factor(row.ratio.estimate) : presence(row), 'number'),

@@ -3,7 +3,10 @@
 const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const LN_10 = Math.log(10);
 
-const count = (value) => COUNT.format(value);
+const LARGE = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** From a million on with three digits: nobody reads nine. */
+const count = (value) => (value >= 1e6 ? LARGE : COUNT).format(value);
 
 /** A share, 0 to 1, in percent; three digits that mean something. */
 function percent(share) {

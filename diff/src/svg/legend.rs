@@ -75,8 +75,7 @@ fn keys(text: &mut String, colours: &Colours, strongest: f64) {
     caption(text, QUIET + SWATCH + 4.0, "equivalent or moved by others");
     let [unknown, ..] = colours.unknown;
     block(text, UNKNOWN, SWATCH, &unknown.fill.to_string());
-    block(text, UNKNOWN, SWATCH, "url(#hatch)");
-    caption(text, UNKNOWN + SWATCH + 4.0, "inconclusive");
+    caption(text, UNKNOWN + SWATCH + 4.0, "not known");
 }
 
 fn block(text: &mut String, left: f64, width: f64, fill: &str) {

@@ -3,6 +3,7 @@
 use fleetdiff_diff::page::page;
 use fleetdiff_diff::paint::Palette;
 use fleetdiff_diff::svg::svg;
+use fleetdiff_schemas::verdict::Verdict;
 
 use super::{Browser, node, opened, reports};
 
@@ -46,8 +47,13 @@ fn only_what_is_significant_is_saturated() {
 }
 
 #[test]
-fn what_is_not_known_is_hatched() {
-    let mut browser = opened("");
+fn only_replicates_that_disagree_are_hatched() {
+    let mut report = reports::small();
+    for row in report.functions.iter_mut().filter(|row| &*row.name == "parse") {
+        row.verdict = Verdict::SomePodsOutlying;
+    }
+    let mut browser = Browser::start(1200, 900, 1);
+    browser.open(&page(&report).unwrap(), "");
     let mut tones = |path: &str| {
         browser.number(&format!(
             "(() => {{
@@ -59,8 +65,8 @@ fn what_is_not_known_is_hatched() {
             node(path)
         ))
     };
-    assert!(tones("main;poll") > 1.5, "an inconclusive frame has no lines");
-    assert!((tones("main;serve;parse") - 1.0).abs() < 0.5, "an equivalent frame has lines");
+    assert!((tones("main;poll") - 1.0).abs() < 0.5, "an inconclusive frame has lines");
+    assert!(tones("main;serve;parse") > 1.5, "a frame whose replicates disagree has no lines");
 }
 
 #[test]

@@ -191,6 +191,7 @@ fn report(pair: &Pair) -> Report {
     Report {
         title: pair.title.to_owned(),
         headline: format!("{} functions cost more in build B, {} less.", pair.slower.len(), pair.faster.len()),
+        caution: String::new(),
         base: base_side,
         head: head_side,
         head_weight: whole(base_all, &base) / whole(head_all, &head),

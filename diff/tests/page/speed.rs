@@ -27,6 +27,34 @@ fn a_tree_of_chains_is_drawn() {
     drawn("chains", (0..1_000).map(|chain| (0..105).map(|level| (chain + level * 197) % 2_000).collect()));
 }
 
+/// While a tree of 230,000 nodes is turned round, the page answers: frames go on, and what is asked for last is shown.
+#[test]
+fn a_large_tree_is_turned_round_beside_the_page() {
+    let leaves = 0..200_000u32;
+    let report =
+        large(leaves.map(|leaf| (0..8).map(|level| (leaf / 6u32.pow(7 - level) * 31 + level * 197) % 2_000).collect()));
+    let nodes = report.tree.nodes().len();
+    assert!(nodes > 230_000, "{nodes}");
+    let mut browser = Browser::start(1920, 1080, 1);
+    browser.open(&page(&report).unwrap(), "");
+    let turned = browser.evaluate(include_str!("../support/turning.js"));
+    println!(
+        "{nodes} nodes turned round in {} ms, longest gap between frames {} ms, progress seen {}",
+        turned[0], turned[1], turned[2]
+    );
+    // In the page itself no frame would come before the tree is there.
+    assert!(turned[3].as_u64().unwrap() > 5, "only {} frames while it was turned round", turned[3]);
+    assert!(turned[2].as_f64().unwrap() > 0.0, "no progress was shown");
+    assert_eq!(
+        browser.evaluate("[state.inverted, turningBar.hidden, current === null]"),
+        serde_json::json!([true, true, true])
+    );
+    // Two requests, one after the other: the first is given up.
+    browser.evaluate("(async () => { reshape({ inverted: false, collapsed: true }); await reshape({ inverted: false, collapsed: false }); })()");
+    assert_eq!(browser.number("state.tree.size - recorded.size"), 0.0);
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+}
+
 fn drawn(shape: &str, stacks: impl Iterator<Item = Vec<u32>>) {
     let report = large(stacks);
     let nodes = report.tree.nodes().len();
@@ -34,8 +62,9 @@ fn drawn(shape: &str, stacks: impl Iterator<Item = Vec<u32>>) {
     let mut browser = Browser::start(1920, 1080, 1);
     browser.open(&page(&report).unwrap(), "");
     for order in ["callers first", "leaves first"] {
-        let made = browser
-            .number("(() => { const start = performance.now(); reshape({}); return performance.now() - start; })()");
+        let made = browser.number(
+            "(async () => { const start = performance.now(); await reshape({}); return performance.now() - start; })()",
+        );
         let size = browser.number("state.tree.size");
         let times = browser.evaluate(REDRAWS);
         let [median, worst] = [50, 99].map(|at: usize| times[at].as_f64().unwrap());
@@ -74,6 +103,7 @@ fn large(stacks: impl Iterator<Item = Vec<u32>>) -> Report {
     Report {
         title: "large".to_owned(),
         headline: "A large tree.".to_owned(),
+        caution: String::new(),
         base: reports::side("v1", 1),
         head: reports::side("v2", 1),
         head_weight: 1.0,

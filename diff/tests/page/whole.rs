@@ -49,15 +49,18 @@ fn the_table_holds_what_is_significant_and_leads_to_it() {
         "[...document.querySelectorAll('#significant tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())",
     );
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
-    assert_eq!(rows[0], "encode ▲ significantly more expensive 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9");
-    assert_eq!(rows[1], "legacy ▼ significantly cheaper 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
+    assert_eq!(
+        rows[0],
+        "encode ▲ significantly more expensive total 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9"
+    );
     assert!(
-        rows[2]
+        rows[1]
             .as_str()
             .unwrap()
-            .starts_with("compress ▲ significantly more expensive (only in the head) 0.00 % 5.00 % new 3.7e-348"),
+            .starts_with("compress ▲ significantly more expensive (only in the head) total 0.00 % 5.00 % new 3.7e-348"),
         "{rows}"
     );
+    assert_eq!(rows[2], "legacy ▼ significantly cheaper total 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
     // Ratios below ×1 are left of the middle, those above it right; each estimate is on its line.
     let places = browser.evaluate(
         "[...document.querySelectorAll('#significant .interval')].map((picture) => {
@@ -70,7 +73,7 @@ fn the_table_holds_what_is_significant_and_leads_to_it() {
     assert_eq!(places.len(), 2, "compress has no ratio");
     assert!(places.iter().all(|place| place.is_sorted()), "{places:?}");
     assert!(places[0][0] > 50.0 && places[1][2] < 50.0, "{places:?}");
-    browser.evaluate("document.querySelectorAll('#significant button')[1].click()");
+    browser.evaluate("document.querySelectorAll('#significant button')[2].click()");
     browser.settle();
     assert_eq!(browser.text("pathOf(state.tree, state.zoom).join(';')"), "main;serve;legacy");
     assert_eq!(browser.text("search.value"), "^legacy$");
@@ -215,4 +218,23 @@ fn the_picture_follows_the_window() {
         browser.number("document.documentElement.scrollWidth - innerWidth") <= 0.0,
         "the page is wider than its window"
     );
+}
+
+/// Threads whose names differ from side to side are said, since their frames cannot stand above each other.
+#[test]
+fn roots_of_one_side_alone_are_said() {
+    let mut browser = opened("");
+    assert_eq!(browser.evaluate("document.getElementById('roots').hidden"), true);
+    let mut report = reports::small();
+    let (base, head) = (
+        reports::run_of(&[("pool-1;work", 10), ("main;rest", 10)]),
+        reports::run_of(&[("pool-7;work", 10), ("main;rest", 10)]),
+    );
+    report.tree = fleetdiff_diff::flame::CallTree::merge(
+        &[fleetdiff_diff::flame::Run { names: &base.0, stacks: &base.1 }],
+        &[fleetdiff_diff::flame::Run { names: &head.0, stacks: &head.1 }],
+    );
+    browser.open(&page(&report).unwrap(), "");
+    let said = browser.text("document.getElementById('roots').innerText");
+    assert!(said.contains("only the base has pool-1, only the head pool-7."), "{said}");
 }

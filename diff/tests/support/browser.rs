@@ -129,6 +129,34 @@ impl Browser {
         self.settle();
     }
 
+    /// Drags with the mouse from one point of the window to another.
+    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let mut event = |kind: &str, (x, y): (f64, f64), buttons: u32| {
+            let what = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", what);
+        };
+        event("mousePressed", from, 1);
+        event("mouseMoved", ((from.0 + to.0) / 2.0, to.1), 1);
+        event("mouseMoved", to, 1);
+        event("mouseReleased", to, 0);
+        self.settle();
+    }
+
+    /// Turns the wheel over a point of the window.
+    pub fn wheel(&mut self, (x, y): (f64, f64), down: f64) {
+        let what = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down, "modifiers": 2});
+        self.call("Input.dispatchMouseEvent", what);
+        self.settle();
+    }
+
+    /// Taps a point of the window with a finger.
+    pub fn tap(&mut self, x: f64, y: f64) {
+        self.call("Emulation.setTouchEmulationEnabled", json!({"enabled": true}));
+        self.call("Input.dispatchTouchEvent", json!({"type": "touchStart", "touchPoints": [{"x": x, "y": y}]}));
+        self.call("Input.dispatchTouchEvent", json!({"type": "touchEnd", "touchPoints": []}));
+        self.settle();
+    }
+
     /// Errors in the console and the log of the page, and exceptions.
     pub fn complaints(&mut self) -> Vec<String> {
         self.settle();

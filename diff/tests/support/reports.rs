@@ -39,6 +39,7 @@ pub fn function(name: &str, class: FrameClass, verdict: Verdict, counts: [u64; 2
         counted: CountKind::Total,
         verdict,
         reason: (base <= 0.0).then(|| "only_in_head".to_owned()),
+        cause: None,
         significant: verdict.is_significant(),
         base_count: Some(counts[0]),
         head_count: Some(counts[1]),
@@ -91,6 +92,7 @@ pub fn small() -> Report {
     Report {
         title: "encode </script><b> & 'friends'\u{2028}".to_owned(),
         headline: "encode is slower: 14 % of samples before, 30 % after.".to_owned(),
+        caution: String::new(),
         base: side("v1", 1000),
         head: side("v2", 1000),
         head_weight: 1.0,

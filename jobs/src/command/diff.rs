@@ -3,7 +3,6 @@
 mod arguments;
 mod columns;
 mod files;
-mod headline;
 mod lines;
 mod notes;
 mod output;
@@ -12,7 +11,8 @@ mod table;
 
 use std::io::Write;
 
-use fleetdiff_diff::compare::{NotCompared, Recording, compare};
+use fleetdiff_diff::answer;
+use fleetdiff_diff::compare::{Compared, NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_diff::pairs::Pairs;
 use fleetdiff_formats::Values;
@@ -41,11 +41,18 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     }
     let pairs = if args.pairs() { Pairs::of(&sides, args.decides().min_count) } else { Pairs::default() };
     let sides = pairs.joined(sides);
-    let mut compared = compare(&sides, &args.decides()).map_err(explained)?;
+    let mut compared = answered(&sides, args)?;
     pairs.label(&mut compared);
     output::write(&sides, &compared, args)?;
     notes::print(&notes::of(&sides, &compared, &pairs, args), args);
     Ok(())
+}
+
+/// Compares, and puts the findings in the order of every output.
+fn answered(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<Compared, Failure> {
+    let mut compared = compare(sides, &args.decides()).map_err(explained)?;
+    answer::explain(&mut compared, sides);
+    Ok(compared)
 }
 
 /// Refuses a floor of samples where there are none.
@@ -69,7 +76,7 @@ fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failur
     let mut pair = Sides { base: sides.base, head: Vec::new() };
     for (head, number) in sides.head.into_iter().zip(1..) {
         pair.head = vec![head];
-        let found = compare(&pair, &args.decides()).map_err(explained)?;
+        let found = answered(&pair, args)?;
         if !args.table.is_quiet() {
             writeln!(text, "Column {number}: {}", report::label(&pair.head))?;
             table::say(&mut text, &pair, &found, args)?;

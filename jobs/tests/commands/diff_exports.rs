@@ -185,3 +185,64 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     let missing = diff(&profiles(&BASE), &profiles(&HEAD), &["--format", "csv", "--output", "/nowhere/table.csv"]);
     assert!(missing.code == 1 && missing.stderr.contains("cannot write /nowhere/table.csv"), "{}", missing.stderr);
 }
+
+/// The first line says what was found, in the same words in every output, whatever was found.
+#[test]
+fn one_sentence_in_every_output() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let runs = |name: &str, encode: u64, many: u64| -> Vec<String> {
+        let write = |number: u64| {
+            let path = folder.path().join(format!("{name}{number}.folded"));
+            let mut text =
+                format!("main;serve;encode {}\nmain;serve;rest {}\n", encode + 7 * number, 500 + 11 * number);
+            for other in 0..30 {
+                text.push_str(&format!("main;other{other} {}\n", 1_000 + (other * 37 + number * 13) % 29));
+            }
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        (0..many).map(write).collect()
+    };
+    let few = |name: &str| {
+        let path = folder.path().join(format!("{name}.folded"));
+        std::fs::write(&path, "main;work 6\nmain;rest 4\n").unwrap();
+        vec![path.to_str().unwrap().to_owned()]
+    };
+    let cases = [
+        (runs("same", 2_000, 5), runs("same-too", 2_000, 5), "nothing is significant: "),
+        (runs("old", 2_000, 5), runs("new", 4_000, 5), "encode costs x "),
+        (runs("one", 2_000, 1), runs("other", 8_000, 1), "encode stands out: x "),
+        (few("few"), few("as-few"), "not enough data: "),
+    ];
+    for (base, head, begins) in &cases {
+        let output = |format: &str| {
+            let mut arguments = vec!["diff", "--format", format, "--base"];
+            arguments.extend(base.iter().map(String::as_str));
+            arguments.push("--head");
+            arguments.extend(head.iter().map(String::as_str));
+            let made = run(&arguments);
+            assert_eq!(made.code, 0, "{}", made.stderr);
+            made.stdout
+        };
+        let document: serde_json::Value = serde_json::from_str(&output("json")).unwrap();
+        let sentence = document["headline"].as_str().unwrap().to_owned();
+        assert!(sentence.starts_with(begins), "{sentence}");
+        assert_eq!(output("table").lines().next(), Some(&*sentence));
+        let comment = output("markdown").replace('\\', "");
+        assert!(comment.starts_with(&format!("**{sentence}**\n")), "{sentence}: {comment}");
+        assert!(output("html").contains(&format!("<p id=\"headline\">{sentence}</p>")), "{sentence}");
+        assert!(output("svg").contains(&format!(">{sentence}</text>")), "{sentence}");
+    }
+    // The caller of the culprit follows it, and nowhere stands above it.
+    let [(_, _, _), (base, head, _), ..] = &cases;
+    let mut arguments = vec!["diff", "--format", "json", "--base"];
+    arguments.extend(base.iter().map(String::as_str));
+    arguments.push("--head");
+    arguments.extend(head.iter().map(String::as_str));
+    let document: serde_json::Value = serde_json::from_str(&run(&arguments).stdout).unwrap();
+    assert!(document["headline"].as_str().unwrap().contains("; its caller follows"), "{}", document["headline"]);
+    let totals: Vec<&serde_json::Value> =
+        document["findings"].as_array().unwrap().iter().filter(|row| row["count_kind"] == "total").collect();
+    assert_eq!((&totals[0]["function"], &totals[1]["function"]), (&"encode".into(), &"serve".into()));
+    assert_eq!(totals[1]["cause"], "encode");
+}

@@ -60,6 +60,7 @@ fn flame<'a>(
     let report = Report {
         title: format!("{} against {} in {place}", key.head_build, key.base_build),
         headline,
+        caution: String::new(),
         base: side(key.base_build.as_str(), pods.base, base, key.profile_type),
         head: side(key.head_build.as_str(), pods.head, head, key.profile_type),
         head_weight: average(base, pods.base) / average(head, pods.head),
@@ -127,6 +128,7 @@ fn function(row: &CellRow) -> Function {
         class: FrameClass::of(&row.function),
         counted: row.count_kind,
         verdict: row.verdict,
+        cause: row.cause.clone(),
         reason: cause.or_else(|| row.reason.map(|reason| reason.name().to_owned())),
         significant: row.verdict.is_significant(),
         base_count: count(&row.base),

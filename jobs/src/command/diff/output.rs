@@ -5,6 +5,7 @@ mod file;
 
 use std::io::{self, Write};
 
+use fleetdiff_diff::answer::headline;
 use fleetdiff_diff::compare::{Compared, Recording};
 use fleetdiff_diff::export::csv::csv;
 use fleetdiff_diff::export::difffolded::difffolded;
@@ -19,7 +20,6 @@ use fleetdiff_diff::paint::Palette;
 use fleetdiff_diff::svg::svg;
 
 use super::arguments::{DiffArgs, OutputFormat, ROWS};
-use super::headline::headline;
 use super::report::report;
 use super::table;
 
@@ -29,8 +29,8 @@ pub(crate) use exported::check;
 
 /// Writes the result.
 pub(crate) fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Result<(), Failure> {
-    let headline = headline(compared, args);
     let (decides, spread) = (args.decides(), exported::spread(compared, args));
+    let headline = headline(compared, &decides);
     let export = exported::export(sides, compared, args, &headline, &spread, &decides);
     let bytes = match args.output.format {
         OutputFormat::Table => {

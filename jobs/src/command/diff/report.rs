@@ -1,18 +1,15 @@
 //! The result, for the page and the picture.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use fleetdiff_diff::answer::{headline, one_by_function};
 use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Replicate, Report, ReportSide};
 use fleetdiff_formats::Values;
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::{CountKind, Samples};
+use fleetdiff_schemas::profile::Samples;
 
 use super::arguments::DiffArgs;
-use super::headline;
 
 /// Warning if the variation between runs is not known well, or nothing but that is.
 pub(crate) fn caution(compared: &Compared) -> String {
@@ -54,14 +51,14 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
-    let chosen = chosen(compared);
     Report {
         title: format!("{} against {}", label(head), label(base)),
-        headline: format!("{}. {}", headline::of(&chosen, compared, args), caution(compared)).trim_end().to_owned(),
+        headline: headline(compared, &args.decides()),
+        caution: caution(compared),
         base: side(base, |sides| sides.base),
         head: side(head, |sides| sides.head),
         head_weight: average(totals.base, compared.runs.base) / average(totals.head, compared.runs.head),
-        functions: chosen.into_iter().map(function).collect(),
+        functions: one_by_function(compared).into_iter().map(function).collect(),
         tree: CallTree::merge(&runs(base), &runs(head)),
     }
 }
@@ -91,19 +88,6 @@ pub(crate) fn label(recordings: &[Recording]) -> String {
         0 | 1 => first,
         more => format!("{first} and {} more", more - 1),
     }
-}
-
-/// One finding per function: one that is significant or stands out first, then self counts if the function is ever a leaf.
-fn chosen(compared: &Compared) -> Vec<&Finding> {
-    let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
-    let rank = |finding: &Finding| (finding.is_shown_first(), finding.count_kind == CountKind::SelfCount);
-    for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
-        let best = chosen.entry(&finding.function).or_insert(finding);
-        if rank(finding) > rank(best) {
-            *best = finding;
-        }
-    }
-    chosen.into_values().collect()
 }
 
 fn function(finding: &Finding) -> Function {

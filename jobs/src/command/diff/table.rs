@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use fleetdiff_diff::answer::headline;
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::figures::{amount, figure, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
@@ -11,7 +12,6 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::arguments::{DiffArgs, MethodName, ROWS};
 use super::columns::{self, Column};
-use super::headline::headline;
 use super::lines::Head;
 use super::report;
 
@@ -44,7 +44,7 @@ pub(crate) fn say(
     compared: &Compared,
     args: &DiffArgs,
 ) -> io::Result<()> {
-    writeln!(out, "{}", headline(compared, args))?;
+    writeln!(out, "{}", headline(compared, &args.decides()))?;
     let side = |name: &str, samples: u64, runs: usize| {
         format!("{name} {} in {runs} run{}", amount(compared.values(), samples), if runs == 1 { "" } else { "s" })
     };
