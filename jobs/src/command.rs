@@ -107,8 +107,11 @@ pub(crate) enum Command {
     /// more than the others let expect stand out, and a warning is printed. Because shares sum to one, ratios are adjusted by a normalization factor: what all
     /// functions have in common is taken out.
     ///
-    /// The result is a table, a page with a differential flame graph, or one of several export formats (--format). Exit code 0
-    /// means that the sides were compared, whatever was found.
+    /// The result is a table, a page with a differential flame graph, or one of several export formats, which the ending of --output or
+    /// --format names.
+    ///
+    /// Exit codes: 0, the sides were compared, whatever was found; 1, they could not be compared; 2, the command line is wrong; 3, they were
+    /// compared, and something was found that --fail-on names; 141, nobody read the output to its end.
     #[command(after_help = diff::EXAMPLES)]
     Diff(Box<diff::DiffArgs>),
     /// Measure how often the statistics are wrong, on simulated fleets whose changes are known
@@ -158,3 +161,6 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

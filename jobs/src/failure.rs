@@ -22,6 +22,8 @@ pub(crate) struct Failure {
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
+/// Everything went well, and what was found is what the command was told to fail on.
+const FOUND: u8 = 3;
 /// As of a program that a shell has seen end by SIGPIPE.
 const UNREAD: u8 = 141;
 
@@ -29,6 +31,11 @@ impl Failure {
     /// A command that cannot start as given.
     pub(crate) fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
         Self { exit: USAGE, ..Self::with_hint(cause, hint) }
+    }
+
+    /// A result that the command was told to fail on.
+    pub(crate) fn found(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
+        Self { exit: FOUND, ..Self::with_hint(cause, hint) }
     }
 
     /// Whether whoever read the output has gone, as `head` does after its last line: nobody is there to be informed.

@@ -6,6 +6,7 @@ use fleetdiff_connectors::kafka::topic;
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;
+use crate::ranges::whole;
 
 /// Which partition a record goes to.
 #[derive(Clone, Copy, Debug, Args)]
@@ -15,10 +16,10 @@ pub(crate) struct PartitionArgs {
     #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
     pub(crate) key: RecordKey,
     /// Number of partitions of the topic if it is created
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = |text: &str| whole(text, 1..=i32::MAX))]
     pub(crate) partitions: i32,
     /// Write only to the first COUNT partitions and leave the others empty
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| whole(text, 1..=i32::MAX))]
     pub(crate) partitions_used: Option<i32>,
 }
 

@@ -1,4 +1,9 @@
-//! Ranges of numbers that flags and keys of the configuration share.
+//! Ranges of numbers that flags and keys of the configuration share. Every option that is a number is parsed by one of these: a test of the
+//! command line goes through all of them.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Whether a number is a rate or a probability that leaves something open: above 0 and below 1.
 pub(crate) fn is_within_one(number: f64) -> bool {
@@ -13,4 +18,36 @@ pub(crate) fn is_log_ratio(number: f64) -> bool {
 /// The value of a flag, if it is a number within a range.
 pub(crate) fn checked(value: Option<f64>, holds: impl Fn(f64) -> bool, otherwise: &str) -> Result<f64, String> {
     value.filter(|&value| holds(value)).ok_or_else(|| otherwise.to_owned())
+}
+
+/// A number within a range.
+pub(crate) fn within(text: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
+    let otherwise = format!("expected a number from {} to {}", range.start(), range.end());
+    checked(text.parse().ok(), |number| range.contains(&number), &otherwise)
+}
+
+/// A whole number within a range.
+pub(crate) fn whole<N: FromStr + PartialOrd + Display>(text: &str, range: RangeInclusive<N>) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+}
+
+/// A factor by which something grows.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
+    within(text, 0.001..=1000.0)
+}
+
+/// Requests per second of one pod; 0: they are not counted.
+pub(crate) fn requests(text: &str) -> Result<f64, String> {
+    within(text, 0.0..=1e6)
+}
+
+/// A part of a whole, all and nothing included.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    within(text, 0.0..=1.0)
+}
+
+/// A seed: any number.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    whole(text, 0..=u64::MAX)
 }

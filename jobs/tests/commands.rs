@@ -19,6 +19,8 @@ mod demo;
 mod deploy;
 #[path = "commands/diff.rs"]
 mod diff;
+#[path = "commands/diff_command_line.rs"]
+mod diff_command_line;
 #[path = "commands/diff_exports.rs"]
 mod diff_exports;
 #[path = "commands/diff_reading.rs"]

@@ -11,6 +11,7 @@ use fleetdiff_simulation::calibration::{Effort, Row, measure, runs_of, table};
 
 use crate::failure::Failure;
 use crate::progress::bar;
+use crate::ranges::{seed, whole};
 use report::{Format, Judged, Report};
 
 /// How it is used.
@@ -25,13 +26,13 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
     /// Number of simulations for each row; some cheap rows run more
-    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = |text: &str| whole(text, 1..=1_000_000))]
     pub(crate) runs: u64,
     /// Seed of the simulations
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Number of threads that share the simulations; figures do not depend on it [default: one for each processor]
-    #[arg(long)]
+    #[arg(long, value_parser = |text: &str| whole(text, NonZeroUsize::MIN..=NonZeroUsize::MIN.saturating_add(1023)))]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Rows to measure [default: all]
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]

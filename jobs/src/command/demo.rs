@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::grid;
 use crate::heap;
 use crate::output::keeper::Keeper;
+use crate::ranges::{factor, requests, seed, whole};
 use crate::scaling;
 use crate::written_report;
 
@@ -37,18 +38,18 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Seed of the fleet
-    #[arg(long, help_heading = "Fleet", default_value_t = 1)]
+    #[arg(long, help_heading = "Fleet", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Requests per second that each pod serves; 0: requests are not counted
     ///
     /// [default: 0, with --load 40]
-    #[arg(long, help_heading = "Fleet", value_name = "PER_SECOND")]
+    #[arg(long, help_heading = "Fleet", value_name = "PER_SECOND", value_parser = requests)]
     pub(crate) requests: Option<f64>,
     /// Load rises to this many times what it was and falls back, twice, and the function costs more in the canary the higher it is
     ///
     /// At twice the load it costs 1.23 times as much per request (load to the power of 0.3). Nothing else changes, unless --factor is given.
     /// Another function, gc::mark_object, costs the same at any load in both builds, so that shares of all others rise and fall with load
-    #[arg(long, help_heading = "Fleet", value_name = "TIMES", num_args = 0..=1, default_missing_value = "2")]
+    #[arg(long, help_heading = "Fleet", value_name = "TIMES", num_args = 0..=1, default_missing_value = "2", value_parser = factor)]
     pub(crate) load: Option<f64>,
     /// Function that costs more in the canary; (all) for every function
     #[arg(long, help_heading = CHANGE, value_name = "FUNCTION", default_value = Fleet::DEMO_FUNCTION)]
@@ -59,10 +60,10 @@ pub(crate) struct DemoArgs {
     /// Factor by which the cost grows; 1.0: nothing changes
     ///
     /// [default: 1.1, with --load 1.0]
-    #[arg(long, help_heading = CHANGE)]
+    #[arg(long, help_heading = CHANGE, value_parser = factor)]
     pub(crate) factor: Option<f64>,
     /// Number of worker threads; results do not depend on it
-    #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2)]
+    #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2, value_parser = |text: &str| whole(text, 1..=1024))]
     pub(crate) workers: usize,
     /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
     #[arg(long, help_heading = "Output", value_name = "DIR")]

@@ -2,11 +2,13 @@
 
 mod arguments;
 mod columns;
+mod fail_on;
 mod files;
 mod lines;
 mod notes;
 mod output;
 mod report;
+mod same;
 mod table;
 
 use std::io::Write;
@@ -25,8 +27,10 @@ use crate::failure::Failure;
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  fleetdiff diff --base before.pb.gz --head after.pb.gz
-  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html
+  fleetdiff diff before.pb.gz after.pb.gz
+  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --output diff.html
+  fleetdiff diff --base main-*.pb.gz --head change-*.pb.gz --output diff.md --fail-on regressed
+  perf script | fleetdiff diff before.perf_script -
   fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50";
 
 /// Compares, and writes the result.
@@ -45,12 +49,12 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     pairs.label(&mut compared);
     output::write(&sides, &compared, args)?;
     notes::print(&notes::of(&sides, &compared, &pairs, args), args);
-    Ok(())
+    fail_on::check(&[&compared], args)
 }
 
 /// Compares, and puts the findings in the order of every output.
 fn answered(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<Compared, Failure> {
-    let mut compared = compare(sides, &args.decides()).map_err(explained)?;
+    let mut compared = compare(sides, &args.decides()).map_err(|fault| explained(fault, args))?;
     answer::explain(&mut compared, sides);
     Ok(compared)
 }
@@ -85,10 +89,16 @@ fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failur
     }
     let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { runs, compared }).collect();
     columns::print(&mut text, &pair.base, &columns, args)?;
-    output::put(args, &text)
+    output::put(args, &text)?;
+    fail_on::check(&compared.iter().map(|(_, compared)| compared).collect::<Vec<_>>(), args)
 }
 
-fn explained(failure: NotCompared) -> Failure {
+fn explained(failure: NotCompared, args: &DiffArgs) -> Failure {
+    let filters = args.files.reading.filters();
+    if matches!(failure, NotCompared::Empty(_) | NotCompared::DifferentPrograms(_)) && !filters.is_empty() {
+        let hint = format!("check what {} leaves of each side", filters.join(" and "));
+        return Failure::with_hint(failure, hint);
+    }
     let hint = match &failure {
         NotCompared::Empty(_) => "check that the files are profiles of the requested type (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or choose it with --profile-type",

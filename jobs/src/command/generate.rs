@@ -14,6 +14,7 @@ use crate::configuration::{Configuration, Flags, OfTopic, Setting};
 use crate::failure::Failure;
 use crate::progress::bar;
 use crate::publisher::{self, PartitionArgs};
+use crate::ranges::{factor, part, requests, seed, whole};
 
 /// Heading of the flags that say what the fleet is.
 const FLEET: &str = "Fleet";
@@ -51,7 +52,7 @@ pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) onto: PartitionArgs,
     /// Seed of the fleet
-    #[arg(long, help_heading = FLEET, default_value_t = 1)]
+    #[arg(long, help_heading = FLEET, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Regions, cohorts, builds and pods of the fleet, and what changes
     #[arg(long, help_heading = FLEET, value_enum, default_value_t = Preset::Demo)]
@@ -63,7 +64,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, help_heading = FLEET, value_parser = length)]
     pub(crate) duration: Option<Nanos>,
     /// Requests per second that each pod serves; 0: requests are not counted
-    #[arg(long, help_heading = FLEET, value_name = "PER_SECOND", default_value_t = 0.0)]
+    #[arg(long, help_heading = FLEET, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = requests)]
     pub(crate) requests: f64,
     /// Function that costs more in the canary; (all) for every function
     #[arg(long, help_heading = CHANGE, value_name = "FUNCTION")]
@@ -72,19 +73,19 @@ pub(crate) struct GenerateArgs {
     #[arg(long, help_heading = CHANGE, value_name = "REGION:COHORT,...")]
     pub(crate) cells: Option<String>,
     /// Factor by which the cost grows; 1.0: nothing changes
-    #[arg(long, help_heading = CHANGE)]
+    #[arg(long, help_heading = CHANGE, value_parser = factor)]
     pub(crate) factor: Option<f64>,
     /// Fraction of profiles that arrive late
-    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0, requires = "late_by")]
+    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0, value_parser = part, requires = "late_by")]
     pub(crate) late: f64,
     /// Longest delay of a late profile; the shortest is half of it
     #[arg(long, help_heading = FAULTS, value_name = "DURATION", value_parser = length, default_value = "0s")]
     pub(crate) late_by: Nanos,
     /// Fraction of profiles that arrive twice
-    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0)]
+    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0, value_parser = part)]
     pub(crate) duplicates: f64,
     /// Number of pods that restart once
-    #[arg(long, help_heading = FAULTS, value_name = "PODS", default_value_t = 0)]
+    #[arg(long, help_heading = FAULTS, value_name = "PODS", default_value_t = 0, value_parser = |text: &str| whole(text, 0..=1_000_000))]
     pub(crate) restarts: u32,
 }
 

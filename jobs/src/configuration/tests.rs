@@ -7,6 +7,7 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Severity;
 
+use super::keys::Key;
 use super::*;
 
 /// The defaults, overridden by a file and variables.
@@ -257,4 +258,26 @@ fn problems_of_receivers_have_key_and_line_and_show_no_secret() {
         loaded("[[receivers]]\nname = \"x\"\nkind = \"webhook\"\nurl_env = \"FLEETDIFF_NO_SUCH\"\n", &[]);
     assert_eq!(problems, []);
     assert!(configuration.receivers().unwrap_err().to_string().contains("no variable FLEETDIFF_NO_SUCH"));
+}
+
+/// The same holds for keys as for options of one command: whatever is no sensible number has a problem that names the key.
+#[test]
+fn no_key_takes_a_number_that_is_none() {
+    let takes = |key: &Key, text: &str| {
+        let mut configuration = Configuration::default();
+        if !(key.set_text)(&mut configuration, text) {
+            return false;
+        }
+        let mut problems = Vec::new();
+        configuration.check(&mut problems);
+        !problems.iter().any(|problem| problem.key == key.path)
+    };
+    let is_number = |key: &&Key| !takes(key, "zebra") && ["0.5", "1", "2"].iter().any(|text| takes(key, text));
+    let numbers: Vec<&Key> = KEYS.iter().filter(is_number).collect();
+    assert!(numbers.len() >= 10, "{numbers:?}");
+    for key in numbers {
+        for text in ["nan", "inf", "-inf", "-7", "-1e300", "1e300"] {
+            assert!(!takes(key, text), "{} = {text}", key.path);
+        }
+    }
 }

@@ -282,7 +282,12 @@ fn what_cannot_be_compared_says_why() {
         let named = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(kind);
         found.filter(named).max().unwrap().to_str().unwrap().to_owned()
     };
-    fails(&pprof("cpu"), &pprof("heap"), &[], &["heap", "alloc_space/bytes", "--profile-type"]);
+    fails(
+        &pprof("cpu"),
+        &pprof("heap"),
+        &[],
+        &["base (", ") is cpu, head (", ") is heap", "alloc_space/bytes", "--profile-type"],
+    );
     fails(&good, &good, &["-c", "sum"], &["delta-abs", "wdiff:W1,W2"]);
     fails(&good, &good, &["-o", "report.html"], &["--output"]);
     fails(&good, &good, &["-o", "2"], &["--order 2", "--columns"]);
@@ -293,8 +298,9 @@ fn what_cannot_be_compared_says_why() {
 fn help_shows_how() {
     let help = run(&["diff", "--help"]).stdout;
     for text in [
-        "fleetdiff diff --base before.pb.gz --head after.pb.gz",
-        "--format html --output",
+        "fleetdiff diff before.pb.gz after.pb.gz",
+        "--output diff.html",
+        "3, they were",
         "--columns",
         "-c, --compute",
         "--background",

@@ -10,7 +10,7 @@ use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::arguments::DiffArgs;
-use super::lines::Head;
+use super::lines::{Head, Line};
 
 /// A head as a column.
 pub(crate) struct Column<'a> {
@@ -47,8 +47,12 @@ pub(crate) fn print(
         spreads,
         verdicts: columns.iter().map(|column| verdicts(column.compared, kind)).collect(),
     };
-    let lines: Vec<Vec<String>> = rows.iter().take(shown).map(|row| printer.line(row)).collect();
-    args.table.layout().print(out, &printer.heads(), lines)?;
+    let lines: Vec<Line> = rows
+        .iter()
+        .take(shown)
+        .map(|row| Line { cells: printer.line(row), is_strong: printer.is_strong(row) })
+        .collect();
+    args.table.layout(args.screen()).print(out, &printer.heads(), lines)?;
     Ok(rows.len() - shown)
 }
 
@@ -122,6 +126,11 @@ impl Printer<'_> {
         }
         line.push(row.function.to_owned());
         line
+    }
+
+    /// Whether any head has it significant or standing out.
+    fn is_strong(&self, row: &Row<'_>) -> bool {
+        self.verdicts.iter().filter_map(|verdicts| verdicts.get(row.function)).any(|finding| finding.is_shown_first())
     }
 
     /// With as many digits as perf prints.

@@ -3,6 +3,7 @@
 mod reader;
 mod warm_up;
 
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use fleetdiff_diff::compare::FEWEST_RUNS;
@@ -15,7 +16,8 @@ use fleetdiff_formats::reading::Unread as Fault;
 use fleetdiff_schemas::rejected::Reason;
 
 use self::reader::{Declared, Reader, Unreadable};
-use super::arguments::FileArgs;
+use super::arguments::{FileArgs, is_piped};
+use super::same;
 use crate::configuration::Configuration;
 use crate::failure::Failure;
 
@@ -33,18 +35,33 @@ pub(crate) struct Read {
 /// [`FEWEST_RUNS`] runs.
 pub(crate) fn read(args: &FileArgs, period: Option<Period>) -> Result<Read, Failure> {
     let configuration = Configuration::load(None, &args.names).map_err(Failure::of_configuration)?;
-    let files = Files { args, period, options: configuration.of_files() };
-    match files.read_as(Values::Samples) {
+    let sides = args.sides()?;
+    let piped = if sides.base.iter().chain(sides.head).any(|path| is_piped(path)) { Some(piped()?) } else { None };
+    let notes = same::notes(&sides);
+    let files = Files { args, sides, piped, period, options: configuration.of_files() };
+    let mut read = match files.read_as(Values::Samples) {
         Err(Unread::File(fault)) if fault.is_of_unknown_period() => {
             files.read_times(&fault).unwrap_or_else(|| Err(explained(fault)))
         }
         other => other.map_err(Failure::from),
-    }
+    }?;
+    read.notes.splice(..0, notes);
+    Ok(read)
+}
+
+/// All of standard input.
+fn piped() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The files of both sides, and how they are read.
 struct Files<'a> {
     args: &'a FileArgs,
+    sides: Sides<&'a [PathBuf]>,
+    /// Standard input, if it is one of the files: it is needed again if all files are read as times.
+    piped: Option<Vec<u8>>,
     /// How long it is from one sample to the next, as declared.
     period: Option<Period>,
     options: Options,
@@ -56,7 +73,7 @@ impl Files<'_> {
         let enough = |base: usize, head: usize| base.min(head) >= FEWEST_RUNS;
         match self.read_as(Values::Times) {
             Ok(read) => enough(read.sides.base.len(), read.sides.head.len()).then_some(Ok(read)),
-            Err(_) if !enough(self.args.base.len(), self.args.head.len()) => None,
+            Err(_) if !enough(self.sides.base.len(), self.sides.head.len()) => None,
             Err(Unread::File(fault)) => Some(Err(Failure::with_hint(
                 Unequal { fault, unknown: unknown.to_string() },
                 "both sides must be measured in the same way: give files with times on both sides, or say how long it is from one sample to the next with --period",
@@ -67,21 +84,22 @@ impl Files<'_> {
 
     fn read_as(&self, values: Values) -> Result<Read, Unread> {
         let args = self.args;
-        let readings = args.reading.of_files(args.base.len(), args.head.len(), values).map_err(Unread::Other)?;
+        let readings =
+            args.reading.of_files(self.sides.base.len(), self.sides.head.len(), values).map_err(Unread::Other)?;
         let declared = Declared { period: self.period, unit: args.unit };
-        let mut reader = Reader::new(args.profile_type, declared, values, &self.options);
-        let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
+        let mut reader = Reader::new(args.profile_type, declared, values, &self.options, self.piped.as_deref());
+        let mut side = |name: &'static str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
             let mut runs = Vec::new();
             for (path, reading) in paths.iter().zip(readings) {
-                runs.extend(reader.runs(path, reading).map_err(Unread::File)?);
+                runs.extend(reader.runs(name, path, reading).map_err(Unread::File)?);
             }
             if let Some(crop) = args.reading.crop {
                 reader.notes.extend(warm_up::leave_out(name, &mut runs, crop).map_err(Unread::Other)?);
             }
             Ok(runs.into_iter().map(|run| run.recording).collect())
         };
-        let base = side("base", &args.base, &readings.base)?;
-        let head = side("head", &args.head, &readings.head)?;
+        let base = side("base", self.sides.base, &readings.base)?;
+        let head = side("head", self.sides.head, &readings.head)?;
         Ok(Read { sides: Sides { base, head }, notes: reader.notes })
     }
 }
@@ -115,6 +133,9 @@ fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => {
             "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope"
+        }
+        Unreadable::OtherType { .. } => {
+            "give files of one type, or choose one that both sides hold with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
         }
         Unreadable::PerfData { .. } => "write its text: perf script -F +pid -i perf.data > run.perf_script",
         Unreadable::Profile { fault, .. } => match fault {

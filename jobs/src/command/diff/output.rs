@@ -32,7 +32,7 @@ pub(crate) fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &D
     let (decides, spread) = (args.decides(), exported::spread(compared, args));
     let headline = headline(compared, &decides);
     let export = exported::export(sides, compared, args, &headline, &spread, &decides);
-    let bytes = match args.output.format {
+    let bytes = match args.output.format()? {
         OutputFormat::Table => {
             let mut text = Vec::new();
             table::print(&mut text, sides, compared, args)?;

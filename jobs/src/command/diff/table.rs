@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::arguments::{DiffArgs, MethodName, ROWS};
 use super::columns::{self, Column};
-use super::lines::Head;
+use super::lines::{Head, Line};
 use super::report;
 
 /// Prints the headline, the samples behind it, and the rows.
@@ -90,9 +90,13 @@ fn evidence(out: &mut impl Write, compared: &Compared, args: &DiffArgs) -> io::R
     heads.push(Head::words("verdict"));
     heads.extend(args.table.verbose.then(|| Head::words("why")));
     heads.push(Head::words("function"));
-    let lines: Vec<Vec<String>> =
-        kept.iter().take(shown).map(|finding| line(finding, compared.values(), args.table.verbose)).collect();
-    args.table.layout().print(out, &heads, lines)?;
+    let cells = |finding: &Finding| line(finding, compared.values(), args.table.verbose);
+    let lines: Vec<Line> = kept
+        .iter()
+        .take(shown)
+        .map(|finding| Line { cells: cells(finding), is_strong: finding.is_shown_first() })
+        .collect();
+    args.table.layout(args.screen()).print(out, &heads, lines)?;
     Ok(kept.len() - shown)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::ranges::{checked, is_within_one};
+use crate::ranges::{checked, is_within_one, whole, within};
 
 /// Heading of the flags that say what the fleet is.
 const FLEET: &str = "Fleet";
@@ -17,13 +17,13 @@ const DETECTION: &str = "Detection";
 #[derive(Debug, Args)]
 pub(crate) struct PowerArgs {
     /// Number of canary pods [default: 40]
-    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = pods)]
     pub(crate) head_pods: Option<u32>,
     /// Number of baseline pods [default: 760]
-    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = pods)]
     pub(crate) base_pods: Option<u32>,
     /// Samples per second that each pod sends [default: 100]
-    #[arg(long, help_heading = FLEET, value_name = "SAMPLES", alias = "rate", value_parser = above_zero)]
+    #[arg(long, help_heading = FLEET, value_name = "SAMPLES", alias = "rate", value_parser = rate)]
     pub(crate) samples_per_pod_second: Option<f64>,
     /// Variation between pods of one build: standard deviation of the log share (tau), which for small values is the coefficient of
     /// variation [default: 5%]
@@ -65,23 +65,31 @@ fn fraction(text: &str) -> Option<f64> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    checked(fraction(text), is_within_one, "expected a fraction of the samples, as in 1% or 0.01")
+    checked(fraction(text), is_within_one, "expected a fraction of the samples between 0 and 1, as in 1% or 0.01")
 }
 
 fn change(text: &str) -> Result<f64, String> {
     checked(
         fraction(text),
-        |change| change > -1.0 && change != 0.0,
-        "expected a change of more than -100%, as in 5%, 0.05 or -5%",
+        |change| change > -1.0 && change != 0.0 && change <= 100.0,
+        "expected a change of more than -100% and at most 10000%, but not 0, as in 5%, 0.05 or -5%",
     )
 }
 
 fn spread(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |spread| spread >= 0.0, "expected a variation of at least 0, as in 5% or 0.05")
+    checked(
+        fraction(text),
+        |spread| (0.0..=10.0).contains(&spread),
+        "expected a variation of at least 0 and at most 1000%, as in 5% or 0.05",
+    )
 }
 
-fn above_zero(text: &str) -> Result<f64, String> {
-    checked(text.parse().ok(), |rate: f64| rate > 0.0 && rate.is_finite(), "expected a number above 0")
+fn rate(text: &str) -> Result<f64, String> {
+    within(text, 1e-6..=1e6)
+}
+
+fn pods(text: &str) -> Result<u32, String> {
+    whole(text, 1..=1_000_000)
 }
 
 fn within_one(text: &str) -> Result<f64, String> {
@@ -100,6 +108,6 @@ mod tests {
             assert!(share(wrong).is_err(), "{wrong}");
         }
         assert!(change("0").is_err() && change("-100%").is_err() && spread("-1%").is_err() && spread("inf").is_err());
-        assert!(within_one("1").is_err() && above_zero("0").is_err() && above_zero("inf").is_err());
+        assert!(within_one("1").is_err() && rate("0").is_err() && rate("inf").is_err());
     }
 }

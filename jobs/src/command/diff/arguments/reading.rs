@@ -70,6 +70,20 @@ fn length(text: &str) -> Result<Nanos, String> {
 }
 
 impl ReadingArgs {
+    /// The options that leave samples out by what they are of, as they were given.
+    pub(crate) fn filters(&self) -> Vec<&'static str> {
+        let given = [
+            (self.dsos.is_some(), "--dsos"),
+            (self.comms.is_some(), "--comms"),
+            (self.symbols.is_some(), "--symbols"),
+            (self.cpu.is_some(), "--cpu"),
+            (self.pid.is_some(), "--pid"),
+            (self.tid.is_some(), "--tid"),
+            (self.time.is_some(), "--time"),
+        ];
+        given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, option)| option).collect()
+    }
+
     /// The reading of each file.
     pub(crate) fn of_files(&self, base: usize, head: usize, values: Values) -> Result<Sides<Vec<Reading>>, Failure> {
         let mut readings = vec![self.reading(values); base + head];

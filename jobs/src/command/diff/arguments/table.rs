@@ -3,7 +3,8 @@
 use clap::Args;
 use fleetdiff_schemas::profile::CountKind;
 
-use super::super::lines::Layout;
+use super::super::lines::{Layout, Screen};
+use crate::ranges::whole;
 
 /// Rows that fit a screen.
 pub(crate) const ROWS: usize = 20;
@@ -16,7 +17,7 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "KIND", default_value = "self")]
     pub(crate) count_kind: CountKind,
     /// Largest number of rows in the table; 0: all [default: 20; all for plain differences]
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = |text: &str| whole(text, 0..=usize::MAX))]
     pub(crate) top: Option<usize>,
     /// Show only functions that occur in the baseline
     #[arg(short, long)]
@@ -61,8 +62,8 @@ impl TableArgs {
         self.quiet
     }
 
-    /// The layout of lines.
-    pub(crate) fn layout(&self) -> Layout<'_> {
-        Layout { separator: self.field_separator.as_deref(), titles: !self.quiet }
+    /// The layout of lines on what shows them.
+    pub(crate) fn layout(&self, screen: Screen) -> Layout<'_> {
+        Layout { separator: self.field_separator.as_deref(), titles: !self.quiet, screen }
     }
 }

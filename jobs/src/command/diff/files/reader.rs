@@ -1,5 +1,6 @@
 //! Turns files into runs.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use fleetdiff_formats::{Format, FoundPeriod, Labels, Options, Period, Unit, ppro
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
+
+use super::super::arguments::is_piped;
 
 /// Types that are tried, in this order, if no type was requested.
 const TYPES: [ProfileType; 5] =
@@ -37,6 +40,9 @@ pub(crate) enum Unreadable {
     /// It holds nothing of what is requested.
     #[error("{path} {fault}", path = .path.display())]
     Profile { path: PathBuf, fault: Unread },
+    /// It holds another type than the first file.
+    #[error("{first} is {first_type}, {other} is {other_type}: {fault}", first_type = .first_type.name(), other_type = .other_type.name())]
+    OtherType { first: String, first_type: ProfileType, other: String, other_type: ProfileType, fault: Unread },
 }
 
 impl Unreadable {
@@ -65,7 +71,7 @@ pub(crate) struct Declared {
 }
 
 /// Reads files one after the other.
-pub(crate) struct Reader {
+pub(crate) struct Reader<'a> {
     /// What is compared, as requested.
     asked: Option<ProfileType>,
     /// The same, or the type of the first file.
@@ -73,26 +79,65 @@ pub(crate) struct Reader {
     declared: Declared,
     values: Values,
     options: Options,
+    /// What standard input holds, if it is one of the files.
+    piped: Option<&'a [u8]>,
+    /// Side and name of the first file that was read: it decides the type if none was requested.
+    first: Option<String>,
     /// What a reader of the result should know about the files.
     pub(crate) notes: Vec<String>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Reads files for profiles of this type, or of the type that the first of them holds.
-    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared, values: Values, options: &Options) -> Self {
-        Self { asked: wanted, wanted, declared, values, options: options.clone(), notes: Vec::new() }
+    pub(crate) fn new(
+        wanted: Option<ProfileType>,
+        declared: Declared,
+        values: Values,
+        options: &Options,
+        piped: Option<&'a [u8]>,
+    ) -> Self {
+        Self {
+            asked: wanted,
+            wanted,
+            declared,
+            values,
+            options: options.clone(),
+            piped,
+            first: None,
+            notes: Vec::new(),
+        }
     }
 
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
-    pub(crate) fn runs(&mut self, path: &Path, reading: &Reading) -> Result<Vec<ReadRun>, Unreadable> {
-        let bytes = fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
+    pub(crate) fn runs(
+        &mut self,
+        side: &'static str,
+        path: &Path,
+        reading: &Reading,
+    ) -> Result<Vec<ReadRun>, Unreadable> {
+        let bytes = match self.piped.filter(|_| is_piped(path)) {
+            Some(bytes) => Cow::Borrowed(bytes),
+            None => fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?.into(),
+        };
+        // Standard input has no name that could say what it is: its bytes do.
+        let (path, named) = if is_piped(path) { (Path::new("standard input"), Path::new("")) } else { (path, path) };
         if bytes.starts_with(b"PERFILE2") {
             return Err(Unreadable::PerfData { path: path.to_owned() });
         }
-        let format = format_of(&path.to_string_lossy(), &bytes);
-        let runs = self
-            .of_first_type(format, &bytes, reading)
-            .map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
+        let format = format_of(&named.to_string_lossy(), &bytes);
+        let place = format!("{side} ({})", path.display());
+        let runs = match self.of_first_type(format, &bytes, reading) {
+            Ok(runs) => runs,
+            Err(fault) => {
+                return Err(match (self.other_type(format, &bytes, reading), self.wanted, &self.first) {
+                    (Some(other_type), Some(first_type), Some(first)) => {
+                        Unreadable::OtherType { first: first.clone(), first_type, other: place, other_type, fault }
+                    }
+                    _ => Unreadable::Profile { path: path.to_owned(), fault },
+                });
+            }
+        };
+        self.first.get_or_insert(place);
         self.notes.extend(runs.iter().find_map(|run| run.period).map(|period| divided(path, period)));
         let several = runs.len() > 1;
         let label =
@@ -135,6 +180,16 @@ impl Reader {
             }
         }
         Err(first_fault.unwrap_or_else(|| Rejection::new(Reason::UnsupportedType, "no such profile").into()))
+    }
+
+    /// The type that a file holds, if the first file and not the command line decided which one is compared.
+    fn other_type(&self, format: Format, bytes: &[u8], reading: &Reading) -> Option<ProfileType> {
+        let wanted = self.wanted.filter(|_| self.asked.is_none())?;
+        let clock = if format == Format::Pprof { pprof::clock(bytes, &self.options) } else { None };
+        clock
+            .into_iter()
+            .chain(TYPES)
+            .find(|kind| *kind != wanted && self.of_type(*kind, format, bytes, reading).is_ok())
     }
 
     /// The profiles of one type, in their order, or why there is none.

@@ -31,10 +31,14 @@ enum Unfit {
 /// Refuses a format that cannot be combined with another setting.
 pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
     use OutputFormat::{Csv, Difffolded, Html, Json, Markdown, Parquet, Pprof, Speedscope, Svg, Table};
-    if args.columns.are_wanted() && args.output.format != Table {
-        return Err(Failure::usage(Unfit::NoColumns, "remove --format, or the options of plain differences"));
+    let format = args.output.format()?;
+    if args.columns.are_wanted() && format != Table {
+        return Err(Failure::usage(
+            Unfit::NoColumns,
+            "remove --format, give --output the ending .txt, or the options of plain differences",
+        ));
     }
-    let (name, needs_file) = match args.output.format {
+    let (name, needs_file) = match format {
         Table | Html | Svg | Markdown => return Ok(()),
         Json => ("json", false),
         Csv => ("csv", false),
