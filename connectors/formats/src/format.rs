@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
-use crate::{cpuprofile, delta, folded, otlp, perf_script, pprof, pyroscope, speedscope};
+use crate::{cpuprofile, delta, folded, heapprofile, otlp, perf_script, pprof, pyroscope, speedscope};
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +19,8 @@ pub enum Format {
     Speedscope,
     /// The `.cpuprofile` of V8, one profile a record.
     Cpuprofile,
+    /// The `.heapprofile` of V8, one profile a record.
+    Heapprofile,
     /// The JSON of a flame graph of Pyroscope, one profile a record.
     Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
@@ -29,12 +31,13 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
         Self::Speedscope,
         Self::Cpuprofile,
+        Self::Heapprofile,
         Self::Pyroscope,
         Self::Delta,
         Self::Otlp,
@@ -48,6 +51,7 @@ impl Format {
             Self::PerfScript => "perf_script",
             Self::Speedscope => "speedscope",
             Self::Cpuprofile => "cpuprofile",
+            Self::Heapprofile => "heapprofile",
             Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
             Self::Otlp => "otlp",
@@ -70,6 +74,7 @@ impl Format {
             Self::PerfScript => one_profile(|record, collected| perf_script::read(record, collected)),
             Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
             Self::Cpuprofile => one_profile(|record, collected| cpuprofile::read(record, collected)),
+            Self::Heapprofile => one_profile(|record, collected| heapprofile::read(record, collected)),
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),

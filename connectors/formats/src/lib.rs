@@ -17,6 +17,7 @@ mod decode;
 mod delta;
 pub mod folded;
 mod format;
+mod heapprofile;
 pub mod identity;
 mod json;
 mod labels;
@@ -39,6 +40,7 @@ mod threads;
 mod tick;
 mod ticks;
 mod unencodable;
+mod v8;
 mod values;
 mod wire;
 

@@ -33,7 +33,7 @@ use crate::names::Naming;
 use crate::observed::Observed;
 use crate::record::Record;
 use crate::sink::SampleSink;
-use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
+use crate::{cpuprofile, folded, heapprofile, perf_script, pprof, speedscope};
 
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
@@ -53,6 +53,7 @@ impl Reading {
             Format::Folded => |record, _, observed| folded::read(record, observed),
             Format::PerfScript => |record, _, observed| perf_script::read(record, observed),
             Format::Cpuprofile => |record, _, observed| cpuprofile::read(record, observed),
+            Format::Heapprofile => |record, _, observed| heapprofile::read(record, observed),
             Format::Speedscope => |record, _, observed| whole_threads(record, observed),
             Format::Pprof => pprof::read,
             Format::Pyroscope | Format::Delta | Format::Otlp => {

@@ -18,6 +18,8 @@ mod faults;
 mod fixtures;
 #[path = "formats/folded.rs"]
 mod folded;
+#[path = "formats/heapprofile.rs"]
+mod heapprofile;
 #[path = "formats/large.rs"]
 mod large;
 #[path = "formats/metrics_proto.rs"]

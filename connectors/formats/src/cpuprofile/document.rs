@@ -1,7 +1,5 @@
 //! The file as it stands.
 
-use std::borrow::Cow;
-
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::budget::Budget;
 use crate::json::{self, List};
+use crate::v8::CallFrame;
 
 /// Nanoseconds in a microsecond, the unit of the format.
 const MICROSECOND: i64 = 1_000;
@@ -43,40 +42,6 @@ pub(super) struct Node<'a> {
     pub(super) children: List<u32>,
     /// In files made from traces, instead of `children`.
     pub(super) parent: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CallFrame<'a> {
-    #[serde(borrow)]
-    pub(super) function_name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(super) url: Cow<'a, str>,
-}
-
-impl Node<'_> {
-    pub(super) fn is_root(&self) -> bool {
-        self.call_frame.function_name == "(root)"
-    }
-
-    /// Whether the engine was waiting.
-    pub(super) fn is_idle(&self) -> bool {
-        self.call_frame.function_name == "(idle)"
-    }
-
-    pub(super) fn name(&self) -> &str {
-        let name = &self.call_frame.function_name;
-        if name.is_empty() { "(anonymous)" } else { name }
-    }
-
-    /// The name with the file.
-    pub(super) fn full_name(&self) -> Cow<'_, str> {
-        let CallFrame { url, .. } = &self.call_frame;
-        match url.strip_prefix("file://").unwrap_or(url) {
-            "" => Cow::Borrowed(self.name()),
-            file => format!("{} ({file})", self.name()).into(),
-        }
-    }
 }
 
 impl Document<'_> {

@@ -17,7 +17,10 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
     let tree = Tree::new(&document, &record.budget)?;
     let counts = counts(&document, &tree, &record.budget)?;
     let frame = |node: &Node<'_>| {
-        sink.frame(&node.full_name(), FrameDetails { symbol: Some(node.name()), ..FrameDetails::default() })
+        sink.frame(
+            &node.call_frame.full_name(),
+            FrameDetails { symbol: Some(node.call_frame.name()), ..FrameDetails::default() },
+        )
     };
     record.budget.take(tree.nodes.len() * 2 * size_of::<u32>())?;
     let frames = tree.nodes.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
@@ -56,7 +59,7 @@ impl Ticks<'_, '_> {
 
     /// Whether ticks at a node are samples of this type.
     fn is_counted(&self, place: usize) -> bool {
-        self.kind != ProfileType::Cpu || !self.tree.nodes.get(place).is_some_and(Node::is_idle)
+        self.kind != ProfileType::Cpu || !self.tree.nodes.get(place).is_some_and(|node| node.call_frame.is_idle())
     }
 
     fn stack(&self, place: usize, count: u64) -> Result<Stack, Rejection> {

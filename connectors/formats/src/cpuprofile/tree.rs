@@ -68,7 +68,7 @@ impl<'a> Tree<'a> {
             if path.len() > names.len() {
                 return Err(malformed("a node is its own caller"));
             }
-            let root = next.is_none() && self.nodes.get(place).is_some_and(Node::is_root);
+            let root = next.is_none() && self.nodes.get(place).is_some_and(|node| node.call_frame.is_root());
             if let Some(name) = names.get(place).filter(|_| !root) {
                 budget.push(&mut path, *name)?;
             }

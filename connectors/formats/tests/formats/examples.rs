@@ -74,6 +74,18 @@ pub const CPUPROFILE: &str = r#"{
   "timeDeltas": [0, 1050, 990, 1010, 1200, 1000]
 }"#;
 
+/// A tree of four nodes and five allocations that were drawn.
+pub const HEAPPROFILE: &str = r#"{
+  "head": {"callFrame": {"functionName": "(root)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "selfSize": 0, "id": 1, "children": [
+    {"callFrame": {"functionName": "serve", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 11, "columnNumber": 4}, "selfSize": 36000, "id": 2, "children": [
+      {"callFrame": {"functionName": "", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 30, "columnNumber": 8}, "selfSize": 50544, "id": 4, "children": []}
+    ]},
+    {"callFrame": {"functionName": "(V8 API)", "scriptId": "0", "url": "", "lineNumber": 0, "columnNumber": 0}, "selfSize": 16416, "id": 3, "children": []}
+  ]},
+  "samples": [{"size": 18000, "nodeId": 2, "ordinal": 3}, {"size": 18000, "nodeId": 2, "ordinal": 1}, {"size": 16848, "nodeId": 4, "ordinal": 2},
+    {"size": 33696, "nodeId": 4, "ordinal": 5}, {"size": 16416, "nodeId": 3, "ordinal": 4}]
+}"#;
+
 /// Three rows: 10 samples, of which `other` stands for one.
 pub const PYROSCOPE: &str = r#"{
   "version": 1,
@@ -112,6 +124,7 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
         Format::PerfScript => vec![(PERF_SCRIPT.into(), 4)],
         Format::Speedscope => vec![(SPEEDSCOPE.into(), 7), (EVENTED.into(), 12)],
         Format::Cpuprofile => vec![(CPUPROFILE.into(), 5)],
+        Format::Heapprofile => vec![(HEAPPROFILE.into(), 5)],
         Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
         Format::Delta => vec![(delta::encode(&[profile()]), 14)],
         Format::Otlp => vec![(otlp::encode(&[profile()], &IdentityMapping::default()).unwrap(), 14)],

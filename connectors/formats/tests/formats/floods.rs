@@ -160,7 +160,7 @@ fn binary() -> Vec<Flood> {
 
 #[expect(clippy::too_many_lines, reason = "a table of floods")]
 fn texts() -> Vec<Flood> {
-    use Format::{Cpuprofile, Folded, PerfScript, Pyroscope, Speedscope};
+    use Format::{Cpuprofile, Folded, Heapprofile, PerfScript, Pyroscope, Speedscope};
     let thread = r#"{"type":"sampled","unit":"none","samples":[],"weights":[]},"#;
     let broken = r#"{"type":"sampled","unit":"none"},"#;
     let frames = r#"{"shared":{"frames":[{"name":"main"}]},"profiles":["#;
@@ -199,6 +199,25 @@ fn texts() -> Vec<Flood> {
             large(),
             "1]}",
         ),
+        json(
+            "heapprofile of nodes",
+            Heapprofile,
+            r#"{"samples":[],"head":{"id":1,"selfSize":0,"callFrame":{"functionName":""},"children":["#,
+            r#"{"id":1,"selfSize":0,"callFrame":{"functionName":"\n"}},"#,
+            large(),
+            r#"{"id":2,"selfSize":0,"callFrame":{"functionName":""}}]}}"#,
+        ),
+        json(
+            "heapprofile of samples",
+            Heapprofile,
+            r#"{"head":{"id":1,"selfSize":0,"callFrame":{"functionName":""}},"samples":["#,
+            r#"{"nodeId":1},"#,
+            large(),
+            r#"{"nodeId":1}]}"#,
+        ),
+        json("heapprofile of nests", Heapprofile, "", r#"{"head":{"children":["#, large(), ""),
+        json("heapprofile of callers", Heapprofile, r#"{"head":"#, r#"{"children":["#, large(), ""),
+        json("heapprofile of passed over nests", Heapprofile, r#"{"x":"#, "[", large(), ""),
         json(
             "pyroscope of rows",
             Pyroscope,

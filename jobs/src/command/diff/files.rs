@@ -114,7 +114,7 @@ struct Unequal {
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => {
-            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope"
+            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile) or Pyroscope"
         }
         Unreadable::PerfData { .. } => "write its text: perf script -F +pid -i perf.data > run.perf_script",
         Unreadable::Profile { fault, .. } => match fault {
