@@ -88,6 +88,13 @@ pub(super) fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Resul
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List<T>(Vec<T>);
 
+impl<T> List<T> {
+    /// Its entries, whose room is charged already.
+    pub(super) fn into_vec(self) -> Vec<T> {
+        self.0
+    }
+}
+
 impl<T> Default for List<T> {
     fn default() -> Self {
         Self(Vec::new())

@@ -9,6 +9,7 @@
 
 pub mod attributes;
 mod budget;
+mod chrome_trace;
 mod collected;
 pub mod compression;
 mod counts;
@@ -16,6 +17,7 @@ mod cpuprofile;
 mod decode;
 mod delta;
 pub mod folded;
+mod foreign;
 mod format;
 mod heapprofile;
 pub mod identity;
@@ -36,6 +38,7 @@ mod record;
 mod seconds;
 mod sink;
 mod speedscope;
+mod stackprof;
 mod threads;
 mod tick;
 mod ticks;

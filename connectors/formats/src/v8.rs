@@ -29,10 +29,10 @@ impl CallFrame<'_> {
         if self.function_name.is_empty() { "(anonymous)" } else { &self.function_name }
     }
 
-    /// The name with the file, since names repeat.
+    /// The name with the file, since names repeat. What was made in memory (`blob:`) has another address each time, and none here.
     pub(crate) fn full_name(&self) -> Cow<'_, str> {
         match self.url.strip_prefix("file://").unwrap_or(&self.url) {
-            "" => Cow::Borrowed(self.name()),
+            file if file.is_empty() || file.starts_with("blob:") => Cow::Borrowed(self.name()),
             file => format!("{} ({file})", self.name()).into(),
         }
     }

@@ -7,10 +7,14 @@ pub(super) fn format_of(text: &str) -> Format {
     let keys = keys(text);
     let has = |known: &str| keys.contains(&known);
     let holds = |key: &str| text.contains(key);
-    if has("flamebearer") || holds("\"flamebearer\"") {
+    if has("traceEvents") || (text.trim_start().starts_with('[') && has("ph")) {
+        Format::ChromeTrace
+    } else if has("flamebearer") || holds("\"flamebearer\"") {
         Format::Pyroscope
     } else if has("head") && holds("\"selfSize\"") {
         Format::Heapprofile
+    } else if has("mode") && has("interval") && !has("$schema") {
+        Format::Stackprof
     } else if holds("\"callFrame\"") || has("nodes") {
         Format::Cpuprofile
     } else {
@@ -68,6 +72,9 @@ mod tests {
         let head = r#"{"head":{"callFrame":{"functionName":"(root)"},"#;
         assert_eq!(format_of(&format!("{head}\"selfSize\":0")), Format::Heapprofile);
         assert_eq!(format_of(r#"{"head":{"functionName":"(root)","callFrame":{}"#), Format::Cpuprofile);
+        assert_eq!(format_of(r#"{"metadata":{},"traceEvents":[{"ph":"P""#), Format::ChromeTrace);
+        assert_eq!(format_of(r#"[{"args":{"callFrame":{}},"name":"x","ph":"X"}"#), Format::ChromeTrace);
+        assert_eq!(format_of(r#"{"version":1.2,"mode":"cpu","interval":1000,"frames":{"#), Format::Stackprof);
         assert_eq!(format_of(r#"{"shared":{"frames":[{"name":"\"selfSize\" \"head\":"}]}"#), Format::Speedscope);
     }
 }

@@ -58,7 +58,15 @@ fn a_decoder_gives_the_same_again() {
 
 #[test]
 fn formats_without_a_time_need_labels_that_say_when() {
-    for format in [Format::Folded, Format::PerfScript, Format::Speedscope, Format::Cpuprofile, Format::Heapprofile] {
+    for format in [
+        Format::Folded,
+        Format::PerfScript,
+        Format::Speedscope,
+        Format::Cpuprofile,
+        Format::ChromeTrace,
+        Format::Heapprofile,
+        Format::Stackprof,
+    ] {
         let (bytes, samples) = good(format).remove(0);
         let timeless = Labels { window: None, ..labels(kind_of(format)) };
         let fault = total(format, &bytes, &Ok(timeless.clone())).unwrap_err();

@@ -83,7 +83,10 @@ fn oracle_a_file_of_node_is_what_a_walk_of_its_tree_finds() {
     let run = read_as(&Reading::default(), Format::Heapprofile, &bytes, ProfileType::LiveHeap).unwrap();
     let of_the_tree: u64 = expected.values().map(|[count, _]| count).sum();
     assert_eq!(run.profile.total(), of_the_tree);
-    assert!(of_the_tree > 150 && of_the_tree < samples.values().sum::<u64>(), "some were drawn while the file was written");
+    assert!(
+        of_the_tree > 150 && of_the_tree < samples.values().sum::<u64>(),
+        "some were drawn while the file was written"
+    );
     let counts: BTreeMap<String, u64> = expected.iter().map(|(stack, [count, _])| (stack.clone(), *count)).collect();
     assert_eq!(stacks(&run.profile), counts);
     let bytes: BTreeMap<String, u64> = expected.into_iter().map(|(stack, [_, bytes])| (stack, bytes)).collect();

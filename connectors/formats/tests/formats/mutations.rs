@@ -57,9 +57,10 @@ struct Outcomes {
 /// A reading that asks for much of what records of a format say.
 fn demanding(format: Format) -> Reading {
     let (keys, timed) = match format {
+        Format::ChromeTrace => ("comm,pid,symbol,parent", true),
         Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
-        Format::Cpuprofile | Format::Otlp => ("symbol,parent", true),
+        Format::Cpuprofile | Format::Stackprof | Format::Otlp => ("symbol,parent", true),
         _ => ("symbol,parent", false),
     };
     Reading {
@@ -163,7 +164,13 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
             seeds.push(fs::read(testdata("otlp-kafka/hop02-node-4.otlp.pb")).unwrap());
             seeds.push(fs::read(testdata("otlp-kafka/edge/no-dictionary.otlp.pb")).unwrap());
         }
-        Format::PerfScript | Format::Speedscope | Format::Cpuprofile | Format::Heapprofile | Format::Pyroscope => {}
+        Format::PerfScript
+        | Format::Speedscope
+        | Format::Cpuprofile
+        | Format::ChromeTrace
+        | Format::Heapprofile
+        | Format::Stackprof
+        | Format::Pyroscope => {}
     }
     seeds
 }
@@ -185,6 +192,8 @@ fn expected(format: Format) -> &'static [Reason] {
         Format::PerfScript => &[Truncated, Malformed, Empty],
         Format::Speedscope => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch],
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
+        Format::Stackprof => &[Truncated, Malformed, IndexOutOfRange, UnsupportedType, TooLarge],
+        Format::ChromeTrace => &[Truncated, Malformed, IndexOutOfRange, Empty],
         Format::Heapprofile => &[Truncated, Malformed, IndexOutOfRange, NegativeValue],
         Format::Pyroscope => {
             &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion]
@@ -231,6 +240,16 @@ fn mutated_cpuprofile() {
 #[test]
 fn mutated_heapprofile() {
     broken_records_harm_nobody(Format::Heapprofile);
+}
+
+#[test]
+fn mutated_stackprof() {
+    broken_records_harm_nobody(Format::Stackprof);
+}
+
+#[test]
+fn mutated_chrome_trace() {
+    broken_records_harm_nobody(Format::ChromeTrace);
 }
 
 #[test]
