@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use self::document::{Chunk, Opening, Trace};
+use self::document::{Chunk, Opening, Trace, thread_name};
 use self::events::{Event, Kind};
 use crate::budget::Budget;
 use crate::cpuprofile::{self, Node, Ticked};
@@ -28,9 +28,10 @@ const THREAD: usize = 256;
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
     cpuprofile::check_type(record.measure.profile_type)?;
     let trace: Trace<'_> = json::read("trace", record.text, &record.budget)?;
+    let names = names(&trace, &record.budget)?;
     let mut timed = true;
     for thread in threads(&trace, &record.budget)? {
-        let details = thread.details(&trace, sink)?;
+        let details = thread.details(&names, sink)?;
         let thread_timed = thread
             .give(record, details, sink)
             .map_err(|fault| Rejection { detail: format!("profile {}: {}", thread.number, fault.detail), ..fault })?;
@@ -40,6 +41,18 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
         sink.weighed_in("time/nanoseconds");
     }
     Ok(())
+}
+
+/// The events that say what threads are called, by process and thread.
+type Names<'t, 'a> = BTreeMap<[&'a str; 2], &'t Event<'a>>;
+
+fn names<'t, 'a>(trace: &'t Trace<'a>, budget: &Budget) -> Result<Names<'t, 'a>, Rejection> {
+    let mut names = Names::new();
+    for event in trace.events().iter().filter(|event| event.kind == Kind::ThreadName) {
+        budget.take(THREAD)?;
+        names.insert([event.process, event.thread], event);
+    }
+    Ok(names)
 }
 
 /// The samples of a thread.
@@ -80,11 +93,12 @@ fn threads<'t, 'a>(trace: &'t Trace<'a>, budget: &Budget) -> Result<Vec<Thread<'
     Ok(threads)
 }
 
-impl<'a> Thread<'_, 'a> {
+impl Thread<'_, '_> {
     /// Which thread it is.
-    fn details<S: SampleSink>(&self, trace: &Trace<'a>, sink: &mut S) -> Result<SampleDetails, Rejection> {
+    fn details<S: SampleSink>(&self, names: &Names<'_, '_>, sink: &mut S) -> Result<SampleDetails, Rejection> {
         let Some(opening) = self.opening else { return Ok(SampleDetails::default()) };
-        let comm = trace.thread_name(opening).map(|name| sink.text(&name)).transpose()?;
+        let named = names.get(&[opening.process, opening.thread]);
+        let comm = named.and_then(|event| thread_name(event)).map(|name| sink.text(&name)).transpose()?;
         let number = |text: &str| text.parse().ok();
         Ok(SampleDetails {
             comm,

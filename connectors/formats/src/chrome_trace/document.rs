@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fleetdiff_schemas::rejected::Rejection;
 use serde::{Deserialize, Deserializer};
 
-use super::events::{Event, Events, Kind, Whole};
+use super::events::{Event, Events, Whole};
 use crate::budget::Budget;
 use crate::cpuprofile::Node;
 use crate::json::{self, List};
@@ -23,19 +23,17 @@ impl<'a> Trace<'a> {
     pub(super) fn events(&self) -> &[Event<'a>] {
         &self.0.0
     }
+}
 
-    /// What the thread of an event is called.
-    pub(super) fn thread_name(&self, of: &Event<'_>) -> Option<Cow<'a, str>> {
-        #[derive(Deserialize)]
-        struct Args<'a> {
-            #[serde(borrow)]
-            name: Cow<'a, str>,
-        }
-        let names = self.events().iter().filter(|event| event.kind == Kind::ThreadName);
-        let named = names.filter(|event| (event.process, event.thread) == (of.process, of.thread)).last()?;
-        let args: Args<'a> = serde_json::from_str(named.args?.get()).ok()?;
-        Some(args.name).filter(|name| !name.is_empty())
+/// What a thread is called, by an event that says it.
+pub(super) fn thread_name<'a>(event: &Event<'a>) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Args<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
     }
+    let args: Args<'a> = serde_json::from_str(event.args?.get()).ok()?;
+    Some(args.name).filter(|name| !name.is_empty())
 }
 
 /// What `Profile` says.

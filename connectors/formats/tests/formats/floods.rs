@@ -201,6 +201,7 @@ fn texts() -> Vec<Flood> {
         ),
         json("trace of profiles", ChromeTrace, "[", r#"{"name":"Profile"},"#, large(), "{}]"),
         json("trace of chunks", ChromeTrace, "[", r#"{"name":"ProfileChunk"},"#, large(), "{}]"),
+        json("trace of names of threads", ChromeTrace, "[", r#"{"name":"thread_name"},"#, large(), "{}]"),
         json("trace of empty events", ChromeTrace, "[", "{},", large(), "{}]"),
         json(
             "trace of nodes",
