@@ -65,6 +65,19 @@ impl Budget {
         Ok(())
     }
 
+    /// Appends entries; room is made, and charged, for as many again as there are.
+    ///
+    /// # Errors
+    /// `too_large` if there is no room.
+    pub(crate) fn extend<T: Copy>(&self, list: &mut Vec<T>, entries: &[T]) -> Result<(), Rejection> {
+        let room = list.capacity() - list.len();
+        if room < entries.len() {
+            self.grow(list, (entries.len() - room).max(list.len()))?;
+        }
+        list.extend_from_slice(entries);
+        Ok(())
+    }
+
     /// A list with room for so many entries.
     ///
     /// # Errors

@@ -12,4 +12,5 @@ mod document;
 mod ticks;
 mod tree;
 
-pub(crate) use ticks::read;
+pub(crate) use document::{Node, times};
+pub(crate) use ticks::{Ticked, check_type, read};

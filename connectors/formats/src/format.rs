@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
-use crate::{cpuprofile, delta, folded, otlp, perf_script, pprof, pyroscope, speedscope};
+use crate::{
+    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, otlp, perf_script, pprof, pyroscope, speedscope,
+    stackprof,
+};
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +22,12 @@ pub enum Format {
     Speedscope,
     /// The `.cpuprofile` of V8, one profile a record.
     Cpuprofile,
+    /// Traces of Chrome with the samples of V8 in them, one profile a record.
+    ChromeTrace,
+    /// The `.heapprofile` of V8, one profile a record.
+    Heapprofile,
+    /// The JSON of stackprof, one profile a record.
+    Stackprof,
     /// The JSON of a flame graph of Pyroscope, one profile a record.
     Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
@@ -29,12 +38,15 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
         Self::Speedscope,
         Self::Cpuprofile,
+        Self::ChromeTrace,
+        Self::Heapprofile,
+        Self::Stackprof,
         Self::Pyroscope,
         Self::Delta,
         Self::Otlp,
@@ -48,6 +60,9 @@ impl Format {
             Self::PerfScript => "perf_script",
             Self::Speedscope => "speedscope",
             Self::Cpuprofile => "cpuprofile",
+            Self::ChromeTrace => "chrome_trace",
+            Self::Heapprofile => "heapprofile",
+            Self::Stackprof => "stackprof",
             Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
             Self::Otlp => "otlp",
@@ -63,17 +78,20 @@ impl Format {
     /// assert_eq!(decoder.decode(b"main;work 3", &labels)[0], Err(labels.unwrap_err()));
     /// ```
     pub fn decoder(self, options: &Options) -> Box<dyn Decode> {
-        let one_profile = |read: one_profile::Read| Box::new(OneProfile::new(options, read));
-        match self {
+        let one_profile = |read: one_profile::Read| -> Box<dyn Decode> { Box::new(OneProfile::new(options, read)) };
+        Box::new(foreign::Naming(match self {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => one_profile(|record, collected| folded::read(record, collected)),
             Self::PerfScript => one_profile(|record, collected| perf_script::read(record, collected)),
             Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
             Self::Cpuprofile => one_profile(|record, collected| cpuprofile::read(record, collected)),
+            Self::ChromeTrace => one_profile(|record, collected| chrome_trace::read(record, collected)),
+            Self::Heapprofile => one_profile(|record, collected| heapprofile::read(record, collected)),
+            Self::Stackprof => one_profile(|record, collected| stackprof::read(record, collected)),
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),
-        }
+        }))
     }
 }
 

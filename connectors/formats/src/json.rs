@@ -21,11 +21,32 @@ use crate::budget::{ALLOCATION, Budget, too_large};
 /// `empty` if there is nothing; `truncated` if it ends early; `malformed` with line and column if it is no JSON or not of
 /// this form; `too_large` if its lists take more than the budget.
 pub(super) fn read<'a, T: Deserialize<'a>>(what: &str, text: &'a [u8], budget: &Budget) -> Result<T, Rejection> {
+    read_by(what, text, budget, serde_json::from_slice)
+}
+
+/// The same of a document of nests, whose form itself says how deep they may be.
+///
+/// # Errors
+/// Those of [`read`].
+pub(super) fn read_nested<'a, T: Deserialize<'a>>(what: &str, text: &'a [u8], budget: &Budget) -> Result<T, Rejection> {
+    read_by(what, text, budget, |text| {
+        let mut from = serde_json::Deserializer::from_slice(text);
+        from.disable_recursion_limit();
+        T::deserialize(&mut from).and_then(|document| from.end().map(|()| document))
+    })
+}
+
+fn read_by<'a, T>(
+    what: &str,
+    text: &'a [u8],
+    budget: &Budget,
+    parse: impl FnOnce(&'a [u8]) -> serde_json::Result<T>,
+) -> Result<T, Rejection> {
     if text.trim_ascii().is_empty() {
         return Err(Rejection::new(Reason::Empty, format!("no {what}: the record is empty")));
     }
     DOCUMENT.set(Some(budget.clone()));
-    let read = serde_json::from_slice(text);
+    let read = parse(text);
     let full = DOCUMENT.take().is_none();
     read.map_err(|error| {
         if full {
@@ -54,7 +75,7 @@ thread_local! {
 }
 
 /// Appends an entry to a list of the document that is being read.
-fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Result<(), E> {
+pub(super) fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Result<(), E> {
     let budget = DOCUMENT.take().ok_or_else(|| E::custom("too large"))?;
     // What an entry holds of its own, as a text that was escaped, is an allocation beside it.
     let own = if std::mem::needs_drop::<T>() { 2 * ALLOCATION } else { 0 };
@@ -66,6 +87,13 @@ fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Result<(), E> {
 /// A list whose room is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List<T>(Vec<T>);
+
+impl<T> List<T> {
+    /// Its entries, whose room is charged already.
+    pub(super) fn into_vec(self) -> Vec<T> {
+        self.0
+    }
+}
 
 impl<T> Default for List<T> {
     fn default() -> Self {

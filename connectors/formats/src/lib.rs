@@ -9,6 +9,7 @@
 
 pub mod attributes;
 mod budget;
+mod chrome_trace;
 mod collected;
 pub mod compression;
 mod counts;
@@ -16,7 +17,9 @@ mod cpuprofile;
 mod decode;
 mod delta;
 pub mod folded;
+mod foreign;
 mod format;
+mod heapprofile;
 pub mod identity;
 mod json;
 mod labels;
@@ -35,10 +38,12 @@ mod record;
 mod seconds;
 mod sink;
 mod speedscope;
+mod stackprof;
 mod threads;
 mod tick;
 mod ticks;
 mod unencodable;
+mod v8;
 mod values;
 mod wire;
 

@@ -33,7 +33,7 @@ use crate::names::Naming;
 use crate::observed::Observed;
 use crate::record::Record;
 use crate::sink::SampleSink;
-use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
+use crate::{chrome_trace, cpuprofile, folded, foreign, heapprofile, perf_script, pprof, speedscope, stackprof};
 
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
@@ -53,6 +53,9 @@ impl Reading {
             Format::Folded => |record, _, observed| folded::read(record, observed),
             Format::PerfScript => |record, _, observed| perf_script::read(record, observed),
             Format::Cpuprofile => |record, _, observed| cpuprofile::read(record, observed),
+            Format::ChromeTrace => |record, _, observed| chrome_trace::read(record, observed),
+            Format::Heapprofile => |record, _, observed| heapprofile::read(record, observed),
+            Format::Stackprof => |record, _, observed| stackprof::read(record, observed),
             Format::Speedscope => |record, _, observed| whole_threads(record, observed),
             Format::Pprof => pprof::read,
             Format::Pyroscope | Format::Delta | Format::Otlp => {
@@ -74,7 +77,7 @@ impl Reading {
             }),
         };
         vec![run.map_err(|fault| match fault {
-            Unread::Rejected(fault) => labels.labelled(fault, None).into(),
+            Unread::Rejected(fault) => foreign::named(bytes, labels.labelled(fault, None)).into(),
             other => other,
         })]
     }

@@ -1,9 +1,15 @@
 //! The format of a file of which nothing else says it.
 
+mod documents;
+
 use crate::format::Format;
 use crate::{compression, perf_script};
 
-/// The name decides; else the first bytes do: JSON, the text of `perf script`, other text is folded, and the rest is pprof.
+/// How much of a file is looked at. Some documents begin with kilobytes of what recorded them.
+const BEGINNING: usize = 64 << 10;
+
+/// The name decides, where it is one that no other format bears; else the first bytes do: the keys of JSON, the text of `perf script`,
+/// other text is folded, and the rest is pprof.
 pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     let name = file.rsplit('/').next().unwrap_or(file);
     let parts: Vec<&str> = name.split('.').skip(1).collect();
@@ -22,22 +28,15 @@ pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     if named(&["pb", "pprof"]) {
         return Format::Pprof;
     }
-    text(&compression::prefix(bytes, 4096)).map_or(Format::Pprof, of_text)
+    text(&compression::prefix(bytes, BEGINNING)).map_or(Format::Pprof, of_text)
 }
 
 /// The format of a text by how it begins.
 fn of_text(text: &str) -> Format {
-    let holds = |key: &str| text.contains(key);
-    if !text.trim_start().starts_with('{') {
+    if !text.trim_start().starts_with(['{', '[']) {
         return if perf_script::begins(text) { Format::PerfScript } else { Format::Folded };
     }
-    if holds("\"flamebearer\"") {
-        Format::Pyroscope
-    } else if holds("\"callFrame\"") || holds("\"nodes\"") {
-        Format::Cpuprofile
-    } else {
-        Format::Speedscope
-    }
+    documents::format_of(text)
 }
 
 /// The bytes as text, if they are some.

@@ -4,6 +4,8 @@
 
 #[path = "formats/changes.rs"]
 mod changes;
+#[path = "formats/chrome_trace.rs"]
+mod chrome_trace;
 #[path = "formats/cpuprofile.rs"]
 mod cpuprofile;
 #[path = "formats/delta.rs"]
@@ -18,6 +20,10 @@ mod faults;
 mod fixtures;
 #[path = "formats/folded.rs"]
 mod folded;
+#[path = "formats/foreign.rs"]
+mod foreign;
+#[path = "formats/heapprofile.rs"]
+mod heapprofile;
 #[path = "formats/large.rs"]
 mod large;
 #[path = "formats/metrics_proto.rs"]
@@ -66,5 +72,7 @@ mod reading_pprof;
 mod reading_times;
 #[path = "formats/speedscope.rs"]
 mod speedscope;
+#[path = "formats/stackprof.rs"]
+mod stackprof;
 #[path = "formats/units.rs"]
 mod units;

@@ -16,9 +16,8 @@ use std::time::Instant;
 use fleetdiff_formats::Options;
 use fleetdiff_formats::otlp::metrics::{Decoder, REQUEST_METRICS};
 use fleetdiff_formats::reading::Reading;
-use fleetdiff_schemas::profile::ProfileType;
 
-use fixtures::labels;
+use fixtures::{kind_of, labels};
 use floods::{Flood, floods};
 
 /// Names the flood that a process is to read.
@@ -43,11 +42,12 @@ fn peak() -> usize {
 
 /// Reads the flood as a stream and as a file, and says what came of it.
 fn read(flood: &Flood) -> (usize, usize) {
-    let (options, labels) = (Options::default(), labels(ProfileType::Cpu));
+    let options = Options::default();
     let bytes = (flood.make)();
     let Some(format) = flood.format else {
         return (Decoder::new(&options, REQUEST_METRICS).points(&bytes).len(), 0);
     };
+    let labels = labels(kind_of(format));
     let parts = format.decoder(&options).decode(&bytes, &Ok(labels.clone()));
     let rejected = parts.iter().filter(|part| part.is_err()).count();
     let decoded = parts.len() - rejected;

@@ -16,6 +16,9 @@ const PERF_SCRIPT: &str =
 const SPEEDSCOPE: &str = r#"{"shared": {"frames": [{"name": "work"}]}, "profiles": [
     {"type": "sampled", "name": "t", "unit": "none", "startValue": 0, "endValue": 2, "samples": [[0]], "weights": [2]}]}"#;
 const CPUPROFILE: &str = r#"{"nodes": [{"id": 1, "callFrame": {"functionName": "work", "url": ""}, "hitCount": 2}]}"#;
+const CHROME_TRACE: &str = r#"[{"name": "ProfileChunk", "ph": "P", "pid": 1, "id": "0x1", "args": {"data": {"cpuProfile": {
+    "nodes": [{"id": 1, "callFrame": {"functionName": "work"}}], "samples": [1, 1]}}}}]"#;
+const STACKPROF: &str = r#"{"mode": "cpu", "interval": 1000, "frames": {"7": {"name": "work"}}, "raw": [1, 7, 2]}"#;
 const PYROSCOPE: &str = r#"{"flamebearer": {"names": ["total", "work"], "levels": [[0, 2, 0, 0], [0, 2, 2, 1]], "numTicks": 2},
     "metadata": {"format": "single", "units": "samples", "sampleRate": 100}}"#;
 
@@ -51,6 +54,8 @@ fn each_format_is_known_by_the_manifest_and_by_the_name_of_the_file() {
         ("speedscope", SPEEDSCOPE, "cpu.speedscope.json"),
         ("cpuprofile", CPUPROFILE, "CPU.20261119.1.0.cpuprofile"),
         ("pyroscope", PYROSCOPE, "cpu.pyroscope.json"),
+        ("chrome_trace", CHROME_TRACE, "by-its-bytes.json"),
+        ("stackprof", STACKPROF, "by-its-bytes.json"),
     ];
     for (format, text, file) in cases {
         let expected = Ok((2, "rework".to_owned()));

@@ -1,7 +1,5 @@
 //! The file as it stands.
 
-use std::borrow::Cow;
-
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::budget::Budget;
 use crate::json::{self, List};
+use crate::v8::CallFrame;
 
 /// Nanoseconds in a microsecond, the unit of the format.
 const MICROSECOND: i64 = 1_000;
@@ -18,10 +17,10 @@ const MICROSECOND: i64 = 1_000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
     #[serde(borrow)]
-    pub(super) nodes: Option<List<Node<'a>>>,
+    nodes: Option<List<Node<'a>>>,
     pub(super) samples: Option<List<u32>>,
     /// The tree of the form before 2016.
-    pub(super) head: Option<IgnoredAny>,
+    head: Option<IgnoredAny>,
     #[serde(borrow)]
     start_time: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -33,7 +32,7 @@ pub(super) struct Document<'a> {
 /// A function where it was called from.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     pub(super) id: u32,
     #[serde(borrow)]
     pub(super) call_frame: CallFrame<'a>,
@@ -45,41 +44,22 @@ pub(super) struct Node<'a> {
     pub(super) parent: Option<u32>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CallFrame<'a> {
-    #[serde(borrow)]
-    pub(super) function_name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(super) url: Cow<'a, str>,
-}
-
-impl Node<'_> {
-    pub(super) fn is_root(&self) -> bool {
-        self.call_frame.function_name == "(root)"
-    }
-
-    /// Whether the engine was waiting.
-    pub(super) fn is_idle(&self) -> bool {
-        self.call_frame.function_name == "(idle)"
-    }
-
-    pub(super) fn name(&self) -> &str {
-        let name = &self.call_frame.function_name;
-        if name.is_empty() { "(anonymous)" } else { name }
-    }
-
-    /// The name with the file.
-    pub(super) fn full_name(&self) -> Cow<'_, str> {
-        let CallFrame { url, .. } = &self.call_frame;
-        match url.strip_prefix("file://").unwrap_or(url) {
-            "" => Cow::Borrowed(self.name()),
-            file => format!("{} ({file})", self.name()).into(),
+impl<'a> Document<'a> {
+    /// Its call tree.
+    ///
+    /// # Errors
+    /// `unsupported_version` if it is in the form of before 2016, `malformed` if there is none.
+    pub(super) fn nodes(&self) -> Result<&[Node<'a>], Rejection> {
+        match (&self.nodes, &self.head) {
+            (Some(nodes), _) => Ok(nodes),
+            (None, Some(_)) => {
+                let detail = "a tree below \"head\", the form of V8 before 2016, expected \"nodes\"";
+                Err(Rejection::new(Reason::UnsupportedVersion, detail))
+            }
+            (None, None) => Err(Rejection::new(Reason::Malformed, "no \"nodes\"")),
         }
     }
-}
 
-impl Document<'_> {
     /// Of each tick, when it was and how long it was until the next, in nanoseconds; nothing if that is not known of each.
     ///
     /// # Errors
@@ -92,21 +72,31 @@ impl Document<'_> {
             Some(Ok(deltas)) if ticks > 0 && deltas.len() == ticks => deltas,
             _ => return Ok(None),
         };
-        let (Some(mut at), Some(end)) = (moment(self.start_time), moment(self.end_time)) else { return Ok(None) };
-        let mut times: Vec<[i64; 2]> = budget.list(ticks)?;
-        for delta in deltas.iter() {
-            at = at.saturating_add(*delta);
-            times.push([at, end]);
-        }
-        let mut next = end;
-        for [at, length] in times.iter_mut().rev() {
-            // NB: V8 writes deltas below zero where ticks of several threads were put in order.
-            *length = next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND);
-            next = *at;
-            *at = at.saturating_mul(MICROSECOND);
-        }
-        Ok(Some(times))
+        let (Some(start), Some(end)) = (moment(self.start_time), moment(self.end_time)) else { return Ok(None) };
+        times(start, &deltas, Some(end), budget).map(Some)
     }
+}
+
+/// Of each tick, when it was and how long it was until the next, or the end, in nanoseconds. `deltas` say how long before each the one
+/// before was, the first how long after the start it was; all in microseconds. Where the end is not known the last tick has no length.
+///
+/// # Errors
+/// `too_large` if there is no room for them.
+pub(crate) fn times(start: i64, deltas: &[i64], end: Option<i64>, budget: &Budget) -> Result<Vec<[i64; 2]>, Rejection> {
+    let mut at = start;
+    let mut times: Vec<[i64; 2]> = budget.list(deltas.len())?;
+    for delta in deltas {
+        at = at.saturating_add(*delta);
+        times.push([at, 0]);
+    }
+    let mut next = end.unwrap_or(at);
+    for [at, length] in times.iter_mut().rev() {
+        // NB: V8 writes deltas below zero where ticks of several threads were put in order.
+        *length = next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND);
+        next = *at;
+        *at = at.saturating_mul(MICROSECOND);
+    }
+    Ok(times)
 }
 
 /// A moment of the machine's clock in microseconds, 0 where the file does not say it; nothing if it is no number.

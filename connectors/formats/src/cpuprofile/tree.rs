@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::document::{Document, Node};
+use super::document::Node;
 use crate::budget::Budget;
 
 /// What a node is counted as besides what the file says of it: its place by its id, and its parent.
@@ -18,15 +18,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(document: &'a Document<'a>, budget: &Budget) -> Result<Self, Rejection> {
-        let nodes = match (&document.nodes, &document.head) {
-            (Some(nodes), _) => &**nodes,
-            (None, Some(_)) => {
-                let detail = "a tree below \"head\", the form of V8 before 2016, expected \"nodes\"";
-                return Err(Rejection::new(Reason::UnsupportedVersion, detail));
-            }
-            (None, None) => return Err(malformed("no \"nodes\"")),
-        };
+    pub(super) fn new(nodes: &'a [Node<'a>], budget: &Budget) -> Result<Self, Rejection> {
         budget.take(nodes.len() * NODE)?;
         let mut tree = Self { nodes, places: HashMap::default(), parents: vec![None; nodes.len()] };
         for (place, node) in nodes.iter().enumerate() {
@@ -68,7 +60,7 @@ impl<'a> Tree<'a> {
             if path.len() > names.len() {
                 return Err(malformed("a node is its own caller"));
             }
-            let root = next.is_none() && self.nodes.get(place).is_some_and(Node::is_root);
+            let root = next.is_none() && self.nodes.get(place).is_some_and(|node| node.call_frame.is_root());
             if let Some(name) = names.get(place).filter(|_| !root) {
                 budget.push(&mut path, *name)?;
             }

@@ -6,7 +6,7 @@ use fleetdiff_schemas::profile::{ProfileType, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
-use super::fixtures::{labels, part, window};
+use super::fixtures::{kind_of, labels, part, window};
 
 fn total(format: Format, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Result<u64, Rejection> {
     part(format.decoder(&Options::default()).as_mut(), bytes, labels).map(|profile| profile.total())
@@ -24,10 +24,10 @@ fn compressed_or_not_a_record_is_the_same() {
         for (bytes, samples) in good(format) {
             let plain = compression::decompress(&bytes, 1 << 20).unwrap().into_owned();
             for packed in [plain.clone(), compression::gzip(&plain), zstd(&plain)] {
-                assert_eq!(total(format, &packed, &Ok(labels(ProfileType::Cpu))), Ok(samples), "{}", format.name());
+                assert_eq!(total(format, &packed, &Ok(labels(kind_of(format)))), Ok(samples), "{}", format.name());
             }
             let gzip = compression::gzip(&plain);
-            let cut = total(format, &gzip[..gzip.len() - 5], &Ok(labels(ProfileType::Cpu)));
+            let cut = total(format, &gzip[..gzip.len() - 5], &Ok(labels(kind_of(format))));
             assert_eq!(cut.unwrap_err().reason, Reason::Truncated, "{}", format.name());
         }
     }
@@ -37,7 +37,7 @@ fn compressed_or_not_a_record_is_the_same() {
 fn nothing_at_all_is_empty_or_truncated() {
     for format in Format::ALL {
         for nothing in [&b""[..], b"\n \n"] {
-            let reason = total(format, nothing, &Ok(labels(ProfileType::Cpu))).unwrap_err().reason;
+            let reason = total(format, nothing, &Ok(labels(kind_of(format)))).unwrap_err().reason;
             let known = [Reason::Empty, Reason::Truncated, Reason::Malformed];
             assert!(known.contains(&reason), "{} {reason:?}", format.name());
         }
@@ -49,7 +49,7 @@ fn a_decoder_gives_the_same_again() {
     for format in Format::ALL {
         let mut decoder = format.decoder(&Options::default());
         for (bytes, _) in good(format) {
-            let labels = Ok(labels(ProfileType::Cpu));
+            let labels = Ok(labels(kind_of(format)));
             let first = decoder.decode(&bytes, &labels);
             assert_eq!(decoder.decode(&bytes, &labels), first, "{}", format.name());
         }
@@ -58,9 +58,17 @@ fn a_decoder_gives_the_same_again() {
 
 #[test]
 fn formats_without_a_time_need_labels_that_say_when() {
-    for format in [Format::Folded, Format::PerfScript, Format::Speedscope, Format::Cpuprofile] {
+    for format in [
+        Format::Folded,
+        Format::PerfScript,
+        Format::Speedscope,
+        Format::Cpuprofile,
+        Format::ChromeTrace,
+        Format::Heapprofile,
+        Format::Stackprof,
+    ] {
         let (bytes, samples) = good(format).remove(0);
-        let timeless = Labels { window: None, ..labels(ProfileType::Cpu) };
+        let timeless = Labels { window: None, ..labels(kind_of(format)) };
         let fault = total(format, &bytes, &Ok(timeless.clone())).unwrap_err();
         assert_eq!(fault.reason, Reason::Malformed);
         assert!(fault.detail.contains("when it was taken"), "{fault:?}");
@@ -73,20 +81,25 @@ fn formats_without_a_time_need_labels_that_say_when() {
 fn levels_are_refused_and_sums_since_the_start_are_not() {
     for format in labelled() {
         let (bytes, samples) = good(format).remove(0);
-        let of = |temporality| total(format, &bytes, &Ok(Labels { temporality, ..labels(ProfileType::Cpu) }));
-        let fault = of(Temporality::Gauge).unwrap_err();
-        assert_eq!((fault.reason, fault.at), (Reason::UnsupportedType, Some(window().end)), "a level is of its moment");
+        let of = |temporality| total(format, &bytes, &Ok(Labels { temporality, ..labels(kind_of(format)) }));
+        if kind_of(format) == ProfileType::Heap {
+            assert_eq!(of(Temporality::Gauge), Ok(samples), "memory in use is a level");
+        } else {
+            let fault = of(Temporality::Gauge).unwrap_err();
+            let expected = (Reason::UnsupportedType, Some(window().end));
+            assert_eq!((fault.reason, fault.at), expected, "a level is of its moment");
+        }
         assert_eq!(of(Temporality::Cumulative), Ok(samples), "{}", format.name());
     }
 }
 
 #[test]
 fn without_an_owner_the_samples_that_are_lost_are_known() {
-    let nobody =
-        Rejection { profile_type: Some(ProfileType::Cpu), ..Rejection::new(Reason::MissingIdentity, "no pod") };
     for format in labelled() {
+        let profile_type = Some(kind_of(format));
+        let nobody = Rejection { profile_type, ..Rejection::new(Reason::MissingIdentity, "no pod") };
         let (bytes, samples) = good(format).remove(0);
-        let fault = total(format, &bytes, &Err(nobody.clone())).unwrap_err();
+        let fault = total(format, &bytes, &Err(nobody)).unwrap_err();
         assert_eq!((fault.reason, fault.samples), (Reason::MissingIdentity, samples), "{}", format.name());
     }
 }
@@ -98,7 +111,7 @@ fn rewrites_reach_every_format() {
     for format in Format::ALL.into_iter().filter(|format| *format != Format::Delta) {
         let mut decoder = format.decoder(&Options { rewrites: rewrites.clone(), ..Options::default() });
         let (bytes, samples) = good(format).remove(0);
-        let profile = part(decoder.as_mut(), &bytes, &Ok(labels(ProfileType::Cpu))).unwrap();
+        let profile = part(decoder.as_mut(), &bytes, &Ok(labels(kind_of(format)))).unwrap();
         assert_eq!(profile.total(), samples);
         let mut names = profile.names.to_vec();
         assert!(

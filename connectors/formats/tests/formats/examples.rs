@@ -74,6 +74,54 @@ pub const CPUPROFILE: &str = r#"{
   "timeDeltas": [0, 1050, 990, 1010, 1200, 1000]
 }"#;
 
+/// Two threads of one process, the first in two chunks that are not in order, and events of other kinds.
+pub const CHROME_TRACE: &str = r#"{"traceEvents": [
+  {"args": {"name": "CrRendererMain"}, "cat": "__metadata", "name": "thread_name", "ph": "M", "pid": 7, "tid": 7, "ts": 0},
+  {"args": {"data": {"cpuProfile": {"nodes": [
+      {"callFrame": {"codeType": "JS", "functionName": "parse", "scriptId": 3}, "id": 4, "parent": 3}], "samples": [4, 3, 5]},
+    "timeDeltas": [1000, 1000, 1500], "endTime": 77310107500}}, "cat": "disabled-by-default-v8.cpu_profiler", "id": "0x1", "name": "ProfileChunk", "ph": "P", "pid": 7, "tid": 9, "ts": 77310108000},
+  {"args": {"data": {"startTime": 77310101000}}, "cat": "disabled-by-default-v8.cpu_profiler", "id": "0x1", "name": "Profile", "ph": "P", "pid": 7, "tid": 7, "ts": 77310101001},
+  {"args": {"data": {"cpuProfile": {"nodes": [
+      {"callFrame": {"codeType": "other", "functionName": "(root)", "scriptId": 0}, "id": 1},
+      {"callFrame": {"codeType": "other", "functionName": "(idle)", "scriptId": 0}, "id": 5, "parent": 1},
+      {"callFrame": {"codeType": "JS", "functionName": "serve", "lineNumber": 11, "scriptId": 3, "url": "file:///srv/shop/server.js"}, "id": 3, "parent": 1}], "samples": [3, 3]},
+    "lines": [12, 12], "timeDeltas": [0, 1000]}}, "cat": "disabled-by-default-v8.cpu_profiler", "id": "0x1", "name": "ProfileChunk", "ph": "P", "pid": 7, "tid": 9, "ts": 77310104000},
+  {"args": {"data": {"startTime": 77310103000}}, "cat": "disabled-by-default-v8.cpu_profiler", "id": "0x2", "name": "Profile", "ph": "P", "pid": 7, "tid": 8, "ts": 77310103001},
+  {"args": {"data": {"cpuProfile": {"nodes": [
+      {"callFrame": {"codeType": "other", "functionName": "(root)", "scriptId": 0}, "id": 1},
+      {"callFrame": {"codeType": "JS", "functionName": "", "scriptId": 5, "url": "blob:null/145d4f65"}, "id": 2, "parent": 1}], "samples": [2, 2]},
+    "timeDeltas": [500, 1000], "endTime": 77310105500}}, "cat": "disabled-by-default-v8.cpu_profiler", "id": "0x2", "name": "ProfileChunk", "ph": "P", "pid": 7, "tid": 10, "ts": 77310106000},
+  {"args": {"beginData": {"callFrame": {}}}, "cat": "devtools.timeline", "name": "FunctionCall", "ph": "X", "pid": "browser", "tid": null, "ts": 77310101500.25, "dur": 3},
+  {"args": {"name": "DedicatedWorker thread"}, "cat": "__metadata", "name": "thread_name", "ph": "M", "pid": 7, "tid": 8, "ts": 0}
+], "metadata": {"source": "DevTools"}}"#;
+
+/// A tree of four nodes and five allocations that were drawn.
+pub const HEAPPROFILE: &str = r#"{
+  "head": {"callFrame": {"functionName": "(root)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "selfSize": 0, "id": 1, "children": [
+    {"callFrame": {"functionName": "serve", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 11, "columnNumber": 4}, "selfSize": 36000, "id": 2, "children": [
+      {"callFrame": {"functionName": "", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 30, "columnNumber": 8}, "selfSize": 50544, "id": 4, "children": []}
+    ]},
+    {"callFrame": {"functionName": "(V8 API)", "scriptId": "0", "url": "", "lineNumber": 0, "columnNumber": 0}, "selfSize": 16416, "id": 3, "children": []}
+  ]},
+  "samples": [{"size": 18000, "nodeId": 2, "ordinal": 3}, {"size": 18000, "nodeId": 2, "ordinal": 1}, {"size": 16848, "nodeId": 4, "ordinal": 2},
+    {"size": 33696, "nodeId": 4, "ordinal": 5}, {"size": 16416, "nodeId": 3, "ordinal": 4}]
+}"#;
+
+/// Four stacks of six samples, two of them of the garbage collector.
+pub const STACKPROF: &str = r#"{
+  "version": 1.2, "mode": "cpu", "interval": 1000, "samples": 6, "gc_samples": 2, "missed_samples": 0, "metadata": {},
+  "frames": {
+    "139978160170600": {"name": "Basket#total", "file": "/srv/shop/basket.rb", "line": 8, "total_samples": 3, "samples": 1, "edges": {"139978160170680": 2}, "lines": {"8": [3, 1]}},
+    "139978160170680": {"name": "Array#sum", "file": "<cfunc>", "line": null, "total_samples": 2, "samples": 2},
+    "139978160170760": {"name": "block in <main>", "file": "/srv/shop/shop.rb", "line": 3, "total_samples": 4, "samples": 1},
+    "1": {"name": "(garbage collection)", "file": "", "total_samples": 2, "samples": 0},
+    "2": {"name": "(marking)", "file": "", "total_samples": 2, "samples": 2}
+  },
+  "raw": [2, 139978160170760, 139978160170600, 1, 3, 139978160170760, 139978160170600, 139978160170680, 2, 1, 139978160170760, 1, 2, 1, 2, 2],
+  "raw_sample_timestamps": [22268268050, 22268276049, 22268288036, 22268296093, 22268304000, 22268312000],
+  "raw_timestamp_deltas": [14518, 7999, 11987, 8057, 7907, 8000]
+}"#;
+
 /// Three rows: 10 samples, of which `other` stands for one.
 pub const PYROSCOPE: &str = r#"{
   "version": 1,
@@ -112,6 +160,9 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
         Format::PerfScript => vec![(PERF_SCRIPT.into(), 4)],
         Format::Speedscope => vec![(SPEEDSCOPE.into(), 7), (EVENTED.into(), 12)],
         Format::Cpuprofile => vec![(CPUPROFILE.into(), 5)],
+        Format::ChromeTrace => vec![(CHROME_TRACE.into(), 6)],
+        Format::Heapprofile => vec![(HEAPPROFILE.into(), 5)],
+        Format::Stackprof => vec![(STACKPROF.into(), 6)],
         Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
         Format::Delta => vec![(delta::encode(&[profile()]), 14)],
         Format::Otlp => vec![(otlp::encode(&[profile()], &IdentityMapping::default()).unwrap(), 14)],

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fleetdiff_formats::names::NameRules;
-use fleetdiff_formats::{Decode, Labels};
+use fleetdiff_formats::{Decode, Format, Labels};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::Rejection;
@@ -40,6 +40,11 @@ pub fn identity(pod: &str) -> Arc<Identity> {
 
 pub fn window() -> TimeRange {
     TimeRange { start: Nanos(START), end: Nanos(START + 10_000_000_000) }
+}
+
+/// The type that good records of a format are of.
+pub fn kind_of(format: Format) -> ProfileType {
+    if format == Format::Heapprofile { ProfileType::Heap } else { ProfileType::Cpu }
 }
 
 pub fn labels(profile_type: ProfileType) -> Labels {

@@ -160,7 +160,7 @@ fn binary() -> Vec<Flood> {
 
 #[expect(clippy::too_many_lines, reason = "a table of floods")]
 fn texts() -> Vec<Flood> {
-    use Format::{Cpuprofile, Folded, PerfScript, Pyroscope, Speedscope};
+    use Format::{ChromeTrace, Cpuprofile, Folded, Heapprofile, PerfScript, Pyroscope, Speedscope, Stackprof};
     let thread = r#"{"type":"sampled","unit":"none","samples":[],"weights":[]},"#;
     let broken = r#"{"type":"sampled","unit":"none"},"#;
     let frames = r#"{"shared":{"frames":[{"name":"main"}]},"profiles":["#;
@@ -198,6 +198,71 @@ fn texts() -> Vec<Flood> {
             "1,",
             large(),
             "1]}",
+        ),
+        json("trace of profiles", ChromeTrace, "[", r#"{"name":"Profile"},"#, large(), "{}]"),
+        json("trace of chunks", ChromeTrace, "[", r#"{"name":"ProfileChunk"},"#, large(), "{}]"),
+        json("trace of names of threads", ChromeTrace, "[", r#"{"name":"thread_name"},"#, large(), "{}]"),
+        json("trace of empty events", ChromeTrace, "[", "{},", large(), "{}]"),
+        json(
+            "trace of nodes",
+            ChromeTrace,
+            r#"[{"name":"ProfileChunk","args":{"data":{"cpuProfile":{"nodes":["#,
+            r#"{"id":1,"callFrame":{"functionName":""}},"#,
+            large(),
+            r#"{"id":1,"callFrame":{"functionName":""}}]}}}}]"#,
+        ),
+        json(
+            "trace of ticks",
+            ChromeTrace,
+            r#"[{"name":"ProfileChunk","args":{"data":{"cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"x"}}],"samples":["#,
+            "1,",
+            large(),
+            "1]}}}}]",
+        ),
+        json("trace of nests", ChromeTrace, r#"{"traceEvents":[{"args":"#, "[", large(), ""),
+        json(
+            "heapprofile of nodes",
+            Heapprofile,
+            r#"{"samples":[],"head":{"id":1,"selfSize":0,"callFrame":{"functionName":""},"children":["#,
+            r#"{"id":1,"selfSize":0,"callFrame":{"functionName":"\n"}},"#,
+            large(),
+            r#"{"id":2,"selfSize":0,"callFrame":{"functionName":""}}]}}"#,
+        ),
+        json(
+            "heapprofile of samples",
+            Heapprofile,
+            r#"{"head":{"id":1,"selfSize":0,"callFrame":{"functionName":""}},"samples":["#,
+            r#"{"nodeId":1},"#,
+            large(),
+            r#"{"nodeId":1}]}"#,
+        ),
+        json("heapprofile of nests", Heapprofile, "", r#"{"head":{"children":["#, large(), ""),
+        json("heapprofile of callers", Heapprofile, r#"{"head":"#, r#"{"children":["#, large(), ""),
+        json("heapprofile of passed over nests", Heapprofile, r#"{"x":"#, "[", large(), ""),
+        json(
+            "stackprof of frames",
+            Stackprof,
+            r#"{"mode":"cpu","frames":{"#,
+            r#""1":{"name":"\n"},"#,
+            large(),
+            r#""2":{"name":""}}}"#,
+        ),
+        json("stackprof of empty stacks", Stackprof, r#"{"mode":"cpu","frames":{},"raw":["#, "0,1,", large(), "0,1]}"),
+        json(
+            "stackprof of one stack of millions of frames",
+            Stackprof,
+            r#"{"mode":"cpu","frames":{"1":{"name":"x"}},"raw":[16777216,"#,
+            "1,",
+            2 << 24,
+            "1]}",
+        ),
+        json(
+            "stackprof of samples without end",
+            Stackprof,
+            r#"{"mode":"cpu","frames":{"1":{"name":"x"}},"raw":["#,
+            "1,1,18446744073709551615,",
+            1 << 20,
+            "1,1,1]}",
         ),
         json(
             "pyroscope of rows",

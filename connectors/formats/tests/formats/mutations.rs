@@ -11,13 +11,13 @@ use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::reading::{Filters, Reading, Unread};
 use fleetdiff_formats::{Decode, Format, Options, compression, otlp};
 use fleetdiff_schemas::delta;
-use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use proptest::prelude::*;
 
 use super::changes::{ENOUGH, LIMIT, changes, run, runs};
 use super::examples::good;
-use super::fixtures::{labels, recorded, testdata, unweighed};
+use super::fixtures::{kind_of, labels, recorded, testdata, unweighed};
 
 /// What the types promise of a decoded profile.
 fn keeps_its_promises(profile: &Profile) {
@@ -57,9 +57,10 @@ struct Outcomes {
 /// A reading that asks for much of what records of a format say.
 fn demanding(format: Format) -> Reading {
     let (keys, timed) = match format {
+        Format::ChromeTrace => ("comm,pid,symbol,parent", true),
         Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
-        Format::Cpuprofile | Format::Otlp => ("symbol,parent", true),
+        Format::Cpuprofile | Format::Stackprof | Format::Otlp => ("symbol,parent", true),
         _ => ("symbol,parent", false),
     };
     Reading {
@@ -81,7 +82,7 @@ fn reads_no_worse(
     [plain, demanding]: &[Reading; 2],
 ) -> Result<(), TestCaseError> {
     let options = Options::default();
-    let labels = labels(ProfileType::Cpu);
+    let labels = labels(kind_of(format));
     let read = plain.runs(format, bytes, &labels, &options);
     prop_assert!(!read.is_empty());
     for (read, decoded) in read.iter().zip(parts) {
@@ -108,7 +109,7 @@ fn outcomes(format: Format) -> Outcomes {
     let seeds = seeds(format);
     let decoder: RefCell<Box<dyn Decode>> = RefCell::new(format.decoder(&Options::default()));
     let outcomes = RefCell::new(Outcomes::default());
-    let labels = Ok(labels(ProfileType::Cpu));
+    let labels = Ok(labels(kind_of(format)));
     let readings = [Reading::default(), demanding(format)];
     let strategy = (0..seeds.len(), changes());
     run(format.name(), &strategy, |(seed, changes)| {
@@ -163,14 +164,20 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
             seeds.push(fs::read(testdata("otlp-kafka/hop02-node-4.otlp.pb")).unwrap());
             seeds.push(fs::read(testdata("otlp-kafka/edge/no-dictionary.otlp.pb")).unwrap());
         }
-        Format::PerfScript | Format::Speedscope | Format::Cpuprofile | Format::Pyroscope => {}
+        Format::PerfScript
+        | Format::Speedscope
+        | Format::Cpuprofile
+        | Format::ChromeTrace
+        | Format::Heapprofile
+        | Format::Stackprof
+        | Format::Pyroscope => {}
     }
     seeds
 }
 
 fn recorded_profile(file: &str, format: Format) -> Profile {
     let bytes = fs::read(recorded(file)).unwrap();
-    format.decoder(&Options::default()).decode(&bytes, &Ok(labels(ProfileType::Cpu))).remove(0).unwrap()
+    format.decoder(&Options::default()).decode(&bytes, &Ok(labels(kind_of(format)))).remove(0).unwrap()
 }
 
 /// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder; the first two soon.
@@ -185,6 +192,9 @@ fn expected(format: Format) -> &'static [Reason] {
         Format::PerfScript => &[Truncated, Malformed, Empty],
         Format::Speedscope => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch],
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
+        Format::Stackprof => &[Truncated, Malformed, IndexOutOfRange, UnsupportedType, TooLarge],
+        Format::ChromeTrace => &[Truncated, Malformed, IndexOutOfRange, Empty],
+        Format::Heapprofile => &[Truncated, Malformed, IndexOutOfRange, NegativeValue],
         Format::Pyroscope => {
             &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion]
         }
@@ -225,6 +235,21 @@ fn mutated_speedscope() {
 #[test]
 fn mutated_cpuprofile() {
     broken_records_harm_nobody(Format::Cpuprofile);
+}
+
+#[test]
+fn mutated_heapprofile() {
+    broken_records_harm_nobody(Format::Heapprofile);
+}
+
+#[test]
+fn mutated_stackprof() {
+    broken_records_harm_nobody(Format::Stackprof);
+}
+
+#[test]
+fn mutated_chrome_trace() {
+    broken_records_harm_nobody(Format::ChromeTrace);
 }
 
 #[test]

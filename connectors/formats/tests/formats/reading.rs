@@ -12,7 +12,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
-use super::fixtures::{labels, recorded, unweighed, written_out};
+use super::fixtures::{kind_of, labels, recorded, unweighed, written_out};
 
 /// Labels of a file that nothing is known of but its type.
 pub fn of_file(kind: ProfileType) -> Labels {
@@ -65,7 +65,7 @@ fn reads_like_its_decoder(format: Format, bytes: &[u8], kind: ProfileType, what:
 fn oracle_a_reading_that_asks_for_nothing_is_the_decoder() {
     for format in Format::ALL {
         for (bytes, _) in good(format) {
-            reads_like_its_decoder(format, &bytes, ProfileType::Cpu, format.name());
+            reads_like_its_decoder(format, &bytes, kind_of(format), format.name());
         }
     }
 }
@@ -108,8 +108,8 @@ fn what_cannot_be_decoded_cannot_be_read() {
     for format in Format::ALL {
         let (bytes, _) = good(format).remove(0);
         let cut = &bytes[..bytes.len() / 2];
-        let decoded = format.decoder(&Options::default()).decode(cut, &Ok(labels(ProfileType::Cpu))).remove(0);
-        let read = Reading::default().runs(format, cut, &labels(ProfileType::Cpu), &Options::default()).remove(0);
+        let decoded = format.decoder(&Options::default()).decode(cut, &Ok(labels(kind_of(format)))).remove(0);
+        let read = Reading::default().runs(format, cut, &labels(kind_of(format)), &Options::default()).remove(0);
         let (read, decoded) = (
             read.map(|run| run.profile),
             decoded.map_err(|fault| Unread::Rejected(Rejection { detail: String::new(), ..fault })),

@@ -132,7 +132,7 @@ struct Unequal {
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => {
-            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope"
+            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile), Chrome's traces, stackprof or Pyroscope"
         }
         Unreadable::OtherType { .. } => {
             "give files of one type, or choose one that both sides hold with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
@@ -161,7 +161,7 @@ fn explained(fault: Unreadable) -> Failure {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
             }
             Fault::Timeless => {
-                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
+                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, Chrome's traces, stackprof, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
             }
             Fault::OutOfTime { .. } => "choose a range within these times with --time, or crop less with --crop",
             Fault::NothingLeft(_) => {

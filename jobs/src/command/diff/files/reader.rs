@@ -159,10 +159,13 @@ impl<'a> Reader<'a> {
             return Err(Rejection::new(Reason::UnitMismatch, detail).into());
         }
         let can_be = |kind: ProfileType| self.values == Values::Samples || CLOCKS.contains(&kind);
-        let candidates = TYPES
-            .into_iter()
+        // V8's samples of memory are of what is in use, unless whoever asks knows better.
+        let types = if format == Format::Heapprofile { &[ProfileType::LiveHeap][..] } else { &TYPES };
+        let candidates = types
+            .iter()
+            .copied()
             .filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind) && can_be(*kind));
-        let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !TYPES.contains(wanted))).collect();
+        let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !types.contains(wanted))).collect();
         let mut first_fault = None;
         for kind in candidates {
             match self.of_type(kind, format, bytes, reading) {
