@@ -47,6 +47,11 @@ impl Budget {
         Ok(())
     }
 
+    /// Gives back so many bytes, of what was built and is no longer held.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.0.set(self.0.get().saturating_add(bytes));
+    }
+
     /// How many bytes are left.
     pub(crate) fn left(&self) -> usize {
         self.0.get()

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
 use crate::{
-    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, otlp, perf_script, pprof, pyroscope, speedscope,
+    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, jfr, otlp, perf_script, pprof, pyroscope, speedscope,
     stackprof,
 };
 
@@ -34,11 +34,13 @@ pub enum Format {
     Delta,
     /// Profiles of OpenTelemetry, many profiles of many pods a record.
     Otlp,
+    /// Recordings of the JDK's Flight Recorder, one profile a record.
+    Jfr,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
@@ -50,6 +52,7 @@ impl Format {
         Self::Pyroscope,
         Self::Delta,
         Self::Otlp,
+        Self::Jfr,
     ];
 
     /// Its name in manifests and configuration.
@@ -66,6 +69,7 @@ impl Format {
             Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
             Self::Otlp => "otlp",
+            Self::Jfr => "jfr",
         }
     }
 
@@ -91,6 +95,7 @@ impl Format {
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),
+            Self::Jfr => Box::new(jfr::Decoder::new(options)),
         }))
     }
 }

@@ -21,6 +21,7 @@ mod foreign;
 mod format;
 mod heapprofile;
 pub mod identity;
+mod jfr;
 mod json;
 mod labels;
 pub mod names;

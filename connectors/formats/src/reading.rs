@@ -33,7 +33,7 @@ use crate::names::Naming;
 use crate::observed::Observed;
 use crate::record::Record;
 use crate::sink::SampleSink;
-use crate::{chrome_trace, cpuprofile, folded, foreign, heapprofile, perf_script, pprof, speedscope, stackprof};
+use crate::{chrome_trace, cpuprofile, folded, foreign, heapprofile, jfr, perf_script, pprof, speedscope, stackprof};
 
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
@@ -58,6 +58,7 @@ impl Reading {
             Format::Stackprof => |record, _, observed| stackprof::read(record, observed),
             Format::Speedscope => |record, _, observed| whole_threads(record, observed),
             Format::Pprof => pprof::read,
+            Format::Jfr => |record, _, observed| jfr::read(record, observed),
             Format::Pyroscope | Format::Delta | Format::Otlp => {
                 return plain::runs(self, format, bytes, labels, options);
             }

@@ -3,24 +3,28 @@
 mod documents;
 
 use crate::format::Format;
-use crate::{compression, perf_script};
+use crate::{compression, jfr, perf_script};
 
 /// How much of a file is looked at. Some documents begin with kilobytes of what recorded them.
 const BEGINNING: usize = 64 << 10;
 
-/// The name decides, where it is one that no other format bears; else the first bytes do: the keys of JSON, the text of `perf script`,
+/// Recordings of Flight Recorder are known by their first bytes. Of the others the name decides, where it is one that no other format bears; else the first bytes do: the keys of JSON, the text of `perf script`,
 /// other text is folded, and the rest is pprof.
 pub fn format_of(file: &str, bytes: &[u8]) -> Format {
+    if compression::prefix(bytes, jfr::MAGIC.len()) == jfr::MAGIC {
+        return Format::Jfr;
+    }
     let name = file.rsplit('/').next().unwrap_or(file);
     let parts: Vec<&str> = name.split('.').skip(1).collect();
     let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
-    const BY_NAME: [(Format, &[&str]); 6] = [
+    const BY_NAME: [(Format, &[&str]); 7] = [
         (Format::Folded, &["folded", "collapsed"]),
         (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
         (Format::Speedscope, &["speedscope"]),
         (Format::Cpuprofile, &["cpuprofile"]),
         (Format::Pyroscope, &["pyroscope", "flamebearer"]),
         (Format::Otlp, &["otlp"]),
+        (Format::Jfr, &["jfr"]),
     ];
     if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
         return format;
@@ -77,6 +81,8 @@ mod tests {
             ("x.otlp.pb", "", Format::Otlp),
             ("x.pb.gz", "main 3\n", Format::Pprof),
             ("x", "\u{1}\u{2}", Format::Pprof),
+            ("x.jfr.gz", "", Format::Jfr),
+            ("x.pb", "FLR\0\0\u{2}", Format::Jfr),
         ];
         for (name, bytes, format) in cases {
             assert_eq!(format_of(name, bytes.as_bytes()), format, "{name} {bytes}");

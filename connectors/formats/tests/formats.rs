@@ -24,6 +24,10 @@ mod folded;
 mod foreign;
 #[path = "formats/heapprofile.rs"]
 mod heapprofile;
+#[path = "formats/jfr.rs"]
+mod jfr;
+#[path = "formats/jfr_written.rs"]
+mod jfr_written;
 #[path = "formats/large.rs"]
 mod large;
 #[path = "formats/metrics_proto.rs"]

@@ -7,6 +7,9 @@
 mod fixtures;
 #[path = "formats/floods.rs"]
 mod floods;
+#[path = "formats/jfr_written.rs"]
+#[expect(dead_code, reason = "only what floods are made of is needed here")]
+mod jfr_written;
 
 use std::env;
 use std::fs;

@@ -6,6 +6,7 @@ use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 
 use super::fixtures::{identity, window};
+use super::jfr_written;
 
 /// Three events of one thread and one of another, as `perf script` prints them.
 pub const PERF_SCRIPT: &str = "\
@@ -165,6 +166,7 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
         Format::Stackprof => vec![(STACKPROF.into(), 6)],
         Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
         Format::Delta => vec![(delta::encode(&[profile()]), 14)],
+        Format::Jfr => vec![(jfr_written::good(), 5)],
         Format::Otlp => vec![(otlp::encode(&[profile()], &IdentityMapping::default()).unwrap(), 14)],
     }
 }

@@ -3,6 +3,8 @@
 use fleetdiff_formats::Format;
 use fleetdiff_formats::compression::gzip;
 
+use super::jfr_written;
+
 /// One of them.
 pub struct Flood {
     pub name: &'static str,
@@ -113,7 +115,15 @@ fn binary() -> Vec<Flood> {
     let sample = field(2, &field(2, &field(2, &vec![0; 1 << 20])));
     let lines = field(4, &[&[8, 1][..], &[34, 0].repeat(60_000)].concat());
     let location = field(2, &[field(1, &[1; 100]), field(2, &[1])].concat());
+    let jfr = |name, piece: &[u8]| {
+        let events = large() / piece.len();
+        let (start, end) = jfr_written::around(events * piece.len());
+        flood(name, Format::Jfr, &start, piece, events * piece.len(), &end)
+    };
     vec![
+        jfr("jfr of samples of one stack", &jfr_written::sample(20, 6_000, 1, 1, 1)),
+        jfr("jfr of events of no use", &[2, 99]),
+        jfr("jfr of settings", &jfr_written::setting(20, "period", "10 ms")),
         otlp("otlp of 300,000 empty profiles", &[18, 0], 300_000),
         otlp("otlp of 1,500,000 empty profiles", &[18, 0], 1_500_000),
         otlp("otlp of millions of empty profiles", &[18, 0], large() / 2),

@@ -61,6 +61,7 @@ fn demanding(format: Format) -> Reading {
         Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
         Format::Cpuprofile | Format::Stackprof | Format::Otlp => ("symbol,parent", true),
+        Format::Jfr => ("comm,symbol,parent", true),
         _ => ("symbol,parent", false),
     };
     Reading {
@@ -164,6 +165,7 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
             seeds.push(fs::read(testdata("otlp-kafka/hop02-node-4.otlp.pb")).unwrap());
             seeds.push(fs::read(testdata("otlp-kafka/edge/no-dictionary.otlp.pb")).unwrap());
         }
+        Format::Jfr => seeds.push(unpacked(&fs::read(testdata("java/ap-live.jfr.gz")).unwrap())),
         Format::PerfScript
         | Format::Speedscope
         | Format::Cpuprofile
@@ -199,6 +201,7 @@ fn expected(format: Format) -> &'static [Reason] {
             &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion]
         }
         Format::Delta => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange],
+        Format::Jfr => &[Truncated, Malformed, UnsupportedVersion, UnitMismatch, Empty],
         Format::Otlp => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange, MissingIdentity, UnsupportedType],
     }
 }
@@ -265,4 +268,9 @@ fn mutated_delta() {
 #[test]
 fn mutated_otlp() {
     broken_records_harm_nobody(Format::Otlp);
+}
+
+#[test]
+fn mutated_jfr() {
+    broken_records_harm_nobody(Format::Jfr);
 }

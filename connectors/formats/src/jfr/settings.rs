@@ -1,0 +1,118 @@
+//! How long it is from one sample to the next, as the settings of a recording say it.
+//!
+//! The JDK has a setting `period` of `jdk.ExecutionSample`, as in `10 ms`. async-profiler has `interval` for the event that it was
+//! asked for (`event`) and `wall`, in nanoseconds; of an event that is no clock, such as `cache-misses`, the interval is no time.
+
+use fleetdiff_schemas::rejected::Rejection;
+
+use super::chunk::Event;
+use super::constants::Constants;
+use super::metadata::{Class, Classes};
+use crate::budget::Budget;
+use crate::period::Period;
+
+/// The type of event that holds a setting.
+const SETTING: &str = "jdk.ActiveSetting";
+
+/// Events of async-profiler that are clocks of the processor.
+const CLOCKS: [&str; 4] = ["cpu", "itimer", "ctimer", "cpu-clock"];
+
+/// What async-profiler takes where it was told no interval.
+const DEFAULT_INTERVAL: u64 = 10_000_000;
+const DEFAULT_WALL: u64 = 50_000_000;
+
+/// What the settings of all chunks so far say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Settings {
+    /// The period of the JDK.
+    period: Option<Period>,
+    /// The intervals of async-profiler, 0 if left to it.
+    interval: Option<u64>,
+    wall: Option<u64>,
+    /// What async-profiler was asked for.
+    event: AskedEvent,
+}
+
+/// What async-profiler samples by its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AskedEvent {
+    #[default]
+    Clock,
+    Wall,
+    Other,
+}
+
+impl Settings {
+    /// Nanoseconds from one sample of the processor to the next, where they are known.
+    pub(super) fn of_execution(&self) -> Option<Period> {
+        match (self.interval, self.event) {
+            (Some(0), AskedEvent::Clock) => Period::of_nanoseconds(DEFAULT_INTERVAL),
+            (Some(interval), AskedEvent::Clock) => Period::of_nanoseconds(interval),
+            (Some(_), _) => None,
+            (None, _) => self.period,
+        }
+    }
+
+    /// The same of samples by the clock on the wall.
+    pub(super) fn of_wall(&self) -> Option<Period> {
+        let asked = self.interval.filter(|_| self.event == AskedEvent::Wall);
+        let wall = self.wall.or(asked)?;
+        Period::of_nanoseconds(if wall == 0 { DEFAULT_WALL } else { wall })
+    }
+}
+
+/// Reads the settings of a chunk.
+pub(super) struct SettingReader<'c, 'a> {
+    classes: &'c Classes<'a>,
+    setting: Option<&'c Class<'a>>,
+    execution: Option<u64>,
+    recording: Option<u64>,
+}
+
+impl<'c, 'a> SettingReader<'c, 'a> {
+    pub(super) fn new(classes: &'c Classes<'a>) -> Self {
+        let id = |name| classes.named(name).map(|class| class.id);
+        let (execution, recording) = (id("jdk.ExecutionSample"), id("jdk.ActiveRecording"));
+        Self { classes, setting: classes.named(SETTING), execution, recording }
+    }
+
+    /// Whether an event is a setting.
+    pub(super) fn is_setting(&self, event: &Event<'_>) -> bool {
+        self.setting.is_some_and(|class| class.id == event.kind)
+    }
+
+    /// Takes a setting.
+    ///
+    /// # Errors
+    /// `malformed` if it has not the fields that it should have.
+    pub(super) fn take(
+        &self,
+        mut event: Event<'a>,
+        constants: &Constants<'_, 'a>,
+        settings: &mut Settings,
+        budget: &Budget,
+    ) -> Result<(), Rejection> {
+        let Some(class) = self.setting else { return Ok(()) };
+        let [id, name, value] = self.classes.values(class, ["id", "name", "value"], &mut event.body, budget)?;
+        let id = id.number();
+        let (of_execution, of_recording) = (id == self.execution, id == self.recording);
+        if !(of_execution || of_recording) {
+            return Ok(());
+        }
+        let (name, value) = (constants.text(name)?, constants.text(value)?);
+        match name.as_ref() {
+            "period" if of_execution => settings.period = value.replace(' ', "").parse().ok(),
+            "interval" if of_execution => settings.interval = value.parse().ok(),
+            "wall" if of_execution => settings.wall = value.parse().ok(),
+            "event" if of_recording => {
+                settings.event = match value.as_ref() {
+                    clock if CLOCKS.contains(&clock) => AskedEvent::Clock,
+                    "wall" => AskedEvent::Wall,
+                    _ => AskedEvent::Other,
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
