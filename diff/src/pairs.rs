@@ -21,7 +21,7 @@ mod renumbered;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compare::{Compared, Recording};
+use crate::compare::{Compared, Overlap, Recording};
 use crate::sides::{Side, Sides};
 
 use self::around::Around;
@@ -44,8 +44,11 @@ struct Inlined {
 }
 
 impl Pairs {
-    /// The pairs of functions with at least half of `fewest` samples on their side: fewer cannot become a finding.
+    /// The pairs of functions with at least half of `fewest` samples on their side: fewer cannot become a finding. Different programs have none.
     pub fn of(sides: &Sides<Vec<Recording>>, fewest: u64) -> Self {
+        if Overlap::of(sides).is_too_small() {
+            return Self::default();
+        }
         let around = Sides { base: Around::of(&sides.base), head: Around::of(&sides.head) };
         let least = fewest.div_ceil(2).max(1);
         let mut renamed = renumbered::found(&around);

@@ -129,6 +129,13 @@ fn what_is_new_or_gone_stays_so() {
 }
 
 #[test]
+fn regression_different_programs_are_not_one_with_other_names() {
+    let sides = sides(&[("main;work", 600), ("main;rest", 400)], &[("start;a", 600), ("start;b", 400)]);
+    assert!(Pairs::of(&sides, 30).is_empty());
+    assert!(compare(&sides, &Settings::default()).is_err());
+}
+
+#[test]
 fn two_that_are_renamed_keep_their_order_of_cost_and_name() {
     let base = with(&[("main;serve;v1.parse", 800), ("main;serve;v1.format", 790)]);
     let head = with(&[("main;serve;v2.parse", 790), ("main;serve;v2.format", 800)]);

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
 use crate::{
-    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, jfr, otlp, perf_script, pprof, pyroscope, speedscope,
-    stackprof,
+    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, jfr, otlp, perf_script, pprof, pyroscope,
+    speedscope, stackprof,
 };
 
 /// A format by its name.

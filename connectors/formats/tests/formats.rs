@@ -27,6 +27,7 @@ mod heapprofile;
 #[path = "formats/jfr.rs"]
 mod jfr;
 #[path = "formats/jfr_written.rs"]
+#[expect(dead_code, reason = "tests of memory use the rest")]
 mod jfr_written;
 #[path = "formats/large.rs"]
 mod large;

@@ -23,7 +23,7 @@ pub struct Overlap {
 
 impl Overlap {
     /// The overlap of two sides; frames without a symbol do not count as common.
-    pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
+    pub(crate) fn of(sides: &Sides<Vec<Recording>>) -> Self {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
         let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
         let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();

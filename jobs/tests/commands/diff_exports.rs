@@ -90,7 +90,7 @@ fn csv_and_parquet_hold_the_rows_of_json() {
     let table = written(&["--format", "csv"]);
     assert_eq!(table.lines().count(), findings.len() + 1);
     assert_eq!(table.lines().next().unwrap().split(',').collect::<Vec<_>>(), COLUMNS.map(|column| column.name));
-    assert!(table.lines().any(|line| line.starts_with("lpFind,,self,")), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("lpFind,,,self,")), "{table}");
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("findings.parquet");
     assert_eq!(written(&["--format", "parquet", "--output", file.to_str().unwrap()]), "");

@@ -221,7 +221,7 @@ fn no_output_has_samples() {
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&document));
     let markdown = text("markdown");
     assert!(markdown.contains(NOTE) && !markdown.replace(NOTE, "").contains("samples"), "{markdown}");
-    assert!(text("csv").lines().nth(1).unwrap().starts_with("function_2,,self,,,"), "counts are empty");
+    assert!(text("csv").lines().nth(1).unwrap().starts_with("function_2,,,self,,,"), "counts are empty");
     let svg = text("svg");
     assert!(svg.contains("5 runs, ") && !svg.replace(NOTE, "").contains("samples"), "{svg}");
     let page = text("html");
