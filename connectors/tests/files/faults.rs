@@ -109,7 +109,7 @@ fn bad_lines() {
         ("profile_type", Value::Null, Reason::Malformed),
         ("temporality", json!("gauge"), Reason::UnsupportedType),
         ("temporality", json!("sometimes"), Reason::UnsupportedType),
-        ("format", json!("jfr"), Reason::UnsupportedType),
+        ("format", json!("nettrace"), Reason::UnsupportedType),
         ("format", json!("folded"), Reason::Malformed),
         ("unit", json!("furlongs"), Reason::UnitMismatch),
         ("period", json!("often"), Reason::UnitMismatch),

@@ -68,7 +68,7 @@ fn each_format_is_known_by_the_manifest_and_by_the_name_of_the_file() {
 
 #[test]
 fn a_format_that_files_do_not_have_is_refused() {
-    for (format, hint) in [("delta", "from topics"), ("jfr", "perf_script")] {
+    for (format, hint) in [("delta", "from topics"), ("nettrace", "perf_script")] {
         let fault = read("profile", FOLDED, Some(format)).unwrap_err();
         assert_eq!(fault.reason, Reason::UnsupportedType);
         assert!(fault.detail.contains(hint), "{fault:?}");

@@ -38,7 +38,11 @@ impl Overlap {
             let own = |sums: &Sums<'_>| sums.of(CountKind::SelfCount, function);
             part(own(&base), whole_base).min(part(own(&head), whole_head))
         };
-        let samples = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| smaller(function)).sum();
+        let samples = base
+            .functions(CountKind::SelfCount)
+            .filter(named)
+            .map(|(function, _)| smaller(function))
+            .fold(0.0, |sum, part| sum + part);
         Self { common, fewer: names(&base).min(names(&head)), samples }
     }
 

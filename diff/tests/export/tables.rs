@@ -29,6 +29,10 @@ fn read(bytes: &[u8]) -> (Vec<String>, Vec<Vec<String>>) {
 fn is(field: &str, value: Value<'_>) -> bool {
     match value {
         Value::Null => field.is_empty(),
+        // What a spreadsheet would calculate has an apostrophe before it.
+        Value::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
+            field.strip_prefix('\'') == Some(text)
+        }
         Value::Text(text) => field == text,
         Value::Count(count) => field.parse() == Ok(count),
         Value::Number(number) => field.parse::<f64>().is_ok_and(|read| read.to_bits() == number.to_bits()),

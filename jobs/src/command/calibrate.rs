@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
     /// Number of simulations for each row; some cheap rows run more
-    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = |text: &str| whole(text, 1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = |text: &str| whole(text, 1_u64..=1_000_000))]
     pub(crate) runs: u64,
     /// Seed of the simulations
     #[arg(long, default_value_t = 1, value_parser = seed)]

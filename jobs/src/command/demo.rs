@@ -63,7 +63,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, help_heading = CHANGE, value_parser = factor)]
     pub(crate) factor: Option<f64>,
     /// Number of worker threads; results do not depend on it
-    #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2, value_parser = |text: &str| whole(text, 1..=1024))]
+    #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2, value_parser = |text: &str| whole(text, 1_usize..=1024))]
     pub(crate) workers: usize,
     /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
     #[arg(long, help_heading = "Output", value_name = "DIR")]

@@ -14,10 +14,12 @@ mod table;
 use std::io::Write;
 
 use fleetdiff_diff::answer;
+use fleetdiff_diff::compare::sums::Sums;
 use fleetdiff_diff::compare::{Compared, NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_diff::pairs::Pairs;
 use fleetdiff_formats::Values;
+use fleetdiff_schemas::profile::CountKind;
 
 pub(crate) use self::arguments::DiffArgs;
 use self::columns::Column;
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let Read { sides, notes } = read(&args.files, args.columns.declared())?;
     args.columns.check(sides.head.len())?;
     check_floor(&sides, args)?;
+    check_filters(&sides, args)?;
     notes::print(&notes, args);
     if args.columns.splits_heads() {
         return each_head(sides, args);
@@ -57,6 +60,24 @@ fn answered(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<Compared, 
     let mut compared = compare(sides, &args.decides()).map_err(|fault| explained(fault, args))?;
     answer::explain(&mut compared, sides);
     Ok(compared)
+}
+
+/// Refuses filters that leave nothing of a side.
+fn check_filters(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0} a single sample that passes {1}")]
+    struct NothingPasses(&'static str, String);
+    let filters = args.files.reading.filters();
+    let has = |side: &[Recording]| Sums::of_samples(side).functions(CountKind::SelfCount).next().is_some();
+    let sides = match (has(&sides.base), has(&sides.head)) {
+        _ if filters.is_empty() => return Ok(()),
+        (true, true) => return Ok(()),
+        (false, false) => "neither base nor head has",
+        (false, true) => "the base does not have",
+        (true, false) => "the head does not have",
+    };
+    let hint = "names must be as the table without the filter shows them; --top 0 shows all";
+    Err(Failure::with_hint(NothingPasses(sides, filters.join(" and ")), hint))
 }
 
 /// Refuses a floor of samples where there are none.

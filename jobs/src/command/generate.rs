@@ -85,7 +85,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0, value_parser = part)]
     pub(crate) duplicates: f64,
     /// Number of pods that restart once
-    #[arg(long, help_heading = FAULTS, value_name = "PODS", default_value_t = 0, value_parser = |text: &str| whole(text, 0..=1_000_000))]
+    #[arg(long, help_heading = FAULTS, value_name = "PODS", default_value_t = 0, value_parser = |text: &str| whole(text, 0_u32..=1_000_000))]
     pub(crate) restarts: u32,
 }
 

@@ -134,13 +134,13 @@ fn the_environment_wins_over_the_file() {
 
 #[test]
 fn all_problems_are_reported_with_key_and_line() {
-    let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"jfr\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
+    let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"nettrace\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
     let (_, problems) = loaded(text, &[("FLEETDIFF_RUN_WORKERS", "many")]);
     let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = [
         ("f.toml:2: dataflow.windw: unknown key", "warm_up"),
         ("f.toml:3: dataflow.warm_up: 60 is not a duration", "30s"),
-        ("f.toml:7: kafka.format: \"jfr\" is not one of", "delta"),
+        ("f.toml:7: kafka.format: \"nettrace\" is not one of", "delta"),
         ("f.toml:8: kafka.brokers: [1] is not a string", ""),
         ("f.toml:9: kafak: unknown", "kafka.identity"),
         ("f.toml:12: kafka.client.sasl: ", "in quotes"),

@@ -80,7 +80,8 @@ fn names_of_two_builds_become_one() {
     let base = files.with("base.folded", "main;shop.Cart$$Lambda$4/52.run 500\nmain;v1.total 500\n");
     let head = files.with("head.folded", "main;shop.Cart$$Lambda$9/77.run 500\nmain;v2.total 500\n");
     let functions = |more: &[&str]| {
-        let found = verdicts(&diff(&[&base], &[&head], &[&["-q", "-t", "\t", "--top", "0", "--no-pairs"], more].concat()));
+        let found =
+            verdicts(&diff(&[&base], &[&head], &[&["-q", "-t", "\t", "--top", "0", "--no-pairs"], more].concat()));
         let mut functions: Vec<String> = found.into_iter().map(|(function, _)| function).collect();
         functions.sort();
         functions

@@ -56,7 +56,7 @@ fn two_files_are_base_and_head() {
     let (base, head) = (sides.base.as_str(), sides.head.as_str());
     for (files, said) in [
         (vec![base], "expected two"),
-        (vec![base, head, head], "files without a side (3)"),
+        (vec![base, head, head], "3 files without a side"),
         (vec![base, head, "--base", base], "others with --base or --head"),
         (vec!["--base", base], "no file of the canary"),
         (vec!["--head", head], "no file of the baseline"),
@@ -172,11 +172,15 @@ fn the_same_file_on_both_sides_is_noted() {
 }
 
 #[test]
-fn a_filter_that_leaves_nothing_is_noted() {
+fn a_filter_that_leaves_nothing_is_an_error() {
     let sides = Sides::of("main;a 600\nmain;b 500\n", "main;a 600\nmain;c 500\n");
     let said = |names: &str| sides.diff(&["--symbols", names]).stderr;
     assert!(said("c").contains("the base does not have a single sample that passes --symbols"), "{}", said("c"));
     assert!(said("b").contains("the head does not have a single sample that passes --symbols"), "{}", said("b"));
-    assert!(said("none").contains("--symbols"), "{}", said("none"));
+    assert!(
+        said("none").contains("neither base nor head has a single sample that passes --symbols"),
+        "{}",
+        said("none")
+    );
     assert!(!said("a").contains("single sample"), "{}", said("a"));
 }

@@ -71,8 +71,8 @@ mod tests {
             ("main.start.gowrap3", "main.start.gowrap#", vec![3]),
             ("app.Main$2.run", "app.Main$#.run", vec![2]),
             ("App.Program.<>c.<Main>b__3_0", "App.Program.<>c.<Main>b__#_#", vec![3, 0]),
-            ("app::run::{closure#4}", "app::run::{closure#}", vec![4]),
-            ("run()::{lambda(int)#2}::operator()", "run()::{lambda(int)#}::operator()", vec![2]),
+            ("app::run::{closure#4}", "app::run::{closure##}", vec![4]),
+            ("run()::{lambda(int)#2}::operator()", "run()::{lambda(int)##}::operator()", vec![2]),
         ];
         for (name, family, numbers) in numbered {
             assert_eq!(Numbered::of(name), Some(Numbered { family: family.to_owned(), numbers }), "{name}");

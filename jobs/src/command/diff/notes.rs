@@ -7,7 +7,6 @@ use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_diff::pairs::Pairs;
 use fleetdiff_formats::Values;
-use fleetdiff_schemas::profile::CountKind;
 
 use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;
@@ -26,22 +25,6 @@ pub(crate) fn print(notes: &[String], args: &DiffArgs) {
     }
 }
 
-/// A note if what was asked for leaves nothing of a side.
-fn of_filters(compared: &Compared, args: &DiffArgs) -> Option<String> {
-    let filters = args.files.reading.filters();
-    let has = |amount: fn(Sides<u64>) -> u64| {
-        compared.of_kind(CountKind::SelfCount).any(|finding| amount(finding.amount()) > 0)
-    };
-    let sides = match (has(|amount| amount.base), has(|amount| amount.head)) {
-        _ if filters.is_empty() => return None,
-        (true, true) => return None,
-        (false, false) => "neither base nor head has",
-        (false, true) => "the base does not have",
-        (true, false) => "the head does not have",
-    };
-    Some(format!("{sides} a single sample that passes {}", filters.join(" and ")))
-}
-
 /// Notes on a comparison. The table itself says what is known about the variation between runs.
 pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, pairs: &Pairs, args: &DiffArgs) -> Vec<String> {
     let mut notes: Vec<String> = of_pairs(pairs).into_iter().collect();
@@ -53,7 +36,6 @@ pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, pairs: &Pai
             if compared.values() == Values::Times { "time" } else { "samples" }
         ));
     }
-    notes.extend(of_filters(compared, args));
     if head_holds_base(sides) {
         notes.push(
             "the head has every stack of the base at least as often: if both count since the start of one process, compare the increments between snapshots instead (fleetdiff delta)"
