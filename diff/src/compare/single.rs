@@ -88,10 +88,7 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
                 (false, false) => (Verdict::Inconclusive, None),
             };
             if is_selected && !stands_out {
-                finding.detail = Some(format!(
-                    "changed by less than {:.1} % of all samples, which comes and goes from run to run",
-                    100.0 * TRACE
-                ));
+                finding.detail = Some(comes_and_goes());
             }
             finding.ratio = pair.ratio(factors.deciding);
             finding.ln_p = Some(*ln_p);
@@ -99,6 +96,11 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
         }
     }
     scale
+}
+
+/// Why a function does not stand out that changed by less than [`TRACE`].
+fn comes_and_goes() -> String {
+    format!("changed by less than {:.1} % of all samples, which comes and goes from run to run", 100.0 * TRACE)
 }
 
 /// What functions differ by between runs if nothing changed: the program's own, and those of runtimes, libraries and the kernel.

@@ -1,7 +1,12 @@
 //! Recordings of Flight Recorder, written field by field.
 
-/// Types by their number, with their fields: name, number of the type, and whether it is a constant (c) or a list (l).
-const TYPES: [(u64, &str, &[(&str, u64, &str)]); 22] = [
+/// A type: its number, its name and its fields.
+type Type = (u64, &'static str, &'static [Field]);
+
+/// A field: its name, the number of its type, and whether it is a constant (c) or a list (l).
+type Field = (&'static str, u64, &'static str);
+
+const TYPES: [Type; 22] = [
     (1, "long", &[]),
     (2, "java.lang.String", &[]),
     (3, "java.lang.Thread", &[("osName", 2, ""), ("osThreadId", 1, ""), ("javaName", 2, ""), ("javaThreadId", 1, "")]),
@@ -93,7 +98,7 @@ pub fn event(kind: u64, body: &[u8]) -> Vec<u8> {
     [&[low(0) | 0x80, low(7) | 0x80, low(14) | 0x80, low(21)][..], &inner].concat()
 }
 
-fn metadata(types: &[(u64, &str, &[(&str, u64, &str)])]) -> Vec<u8> {
+fn metadata(types: &[Type]) -> Vec<u8> {
     let mut texts: Vec<String> = Vec::new();
     let mut place = |text: &str| {
         let found = texts.iter().position(|known| known == text);
@@ -178,7 +183,7 @@ pub fn chunk_of_async_profiler(events: &[Vec<u8>]) -> Vec<u8> {
     chunk_of(&TYPES, events, &lists())
 }
 
-fn chunk_of(types: &[(u64, &str, &[(&str, u64, &str)])], events: &[Vec<u8>], lists: &[Vec<u8>]) -> Vec<u8> {
+fn chunk_of(types: &[Type], events: &[Vec<u8>], lists: &[Vec<u8>]) -> Vec<u8> {
     let mut body = events.concat();
     let constants_at = 68 + body.len();
     body.extend(event(1, &[vec![0, 0, 0, 0], number(u64::try_from(lists.len()).unwrap()), lists.concat()].concat()));
