@@ -1,3 +1,0 @@
-module clo
-
-go 1.26.8
