@@ -56,6 +56,9 @@ pub(super) enum Counts {
 /// Names of a count of samples, whatever clock they were taken by; files of one column without a name have no other.
 const SAMPLES: [&str; 3] = ["samples", "sample", ""];
 
+/// The name of a count of samples of allocations, which no profiler scaled up.
+pub(super) const ALLOCATION_SAMPLES: &str = "alloc_samples";
+
 impl Counts {
     /// Chooses the columns for a profile type. The unit of `measure` stands in for a column's unit where the file names none.
     /// Where times are taken as they are, any column will do that tells which rows there are: the times stand beside it
@@ -66,7 +69,7 @@ impl Counts {
     /// | cpu | `samples/count`; `cpu` in time |
     /// | wall, off_cpu | `samples/count`; a count or a time that bears the name of the clock |
     /// | mutex, block | `contentions/count` |
-    /// | heap | `alloc_objects/count` with `alloc_space/bytes` |
+    /// | heap | `alloc_objects/count` with `alloc_space/bytes`; a count of samples of allocations |
     /// | live_heap | `inuse_objects/count` with `inuse_space/bytes` |
     ///
     /// A count of anything else (allocations in and outside of TLABs, goroutines, exceptions) is none of samples.
@@ -90,7 +93,8 @@ impl Counts {
                 samples().or_else(of_clock).map(Self::Column).or_else(|| time(&columns, measure))
             }
             ProfileType::Mutex | ProfileType::Block => find("contentions", "count").map(Self::Column),
-            ProfileType::Heap => allocations("alloc_objects", "alloc_space"),
+            ProfileType::Heap => allocations("alloc_objects", "alloc_space")
+                .or_else(|| find(ALLOCATION_SAMPLES, "count").map(Self::Column)),
             ProfileType::LiveHeap => allocations("inuse_objects", "inuse_space"),
         };
         found.ok_or_else(|| no_column(kind, &columns))

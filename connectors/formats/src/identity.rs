@@ -86,8 +86,7 @@ impl IdentityMapping {
         let required = |what: &str, names: &[String]| {
             first(names, attribute).map(|(_, value)| value).ok_or_else(|| missing(what, names))
         };
-        let named: &Lookup<'_> = &|name| attribute(name).filter(|value| !value.starts_with(UNNAMED_SERVICE));
-        let service = first(&self.service, named).map(|(_, value)| value);
+        let service = self.service(attribute);
         let or_unknown =
             |names: &[String]| first(names, attribute).map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value);
         Ok(Identity {
@@ -100,6 +99,12 @@ impl IdentityMapping {
             pod: required("pod", &self.pod)?.as_str().into(),
             process_start: self.process_start_by(attribute)?,
         })
+    }
+
+    /// The service that a record's attributes name.
+    pub(crate) fn service(&self, attribute: &Lookup<'_>) -> Option<String> {
+        let named: &Lookup<'_> = &|name| attribute(name).filter(|value| !value.starts_with(UNNAMED_SERVICE));
+        first(&self.service, named).map(|(_, value)| value)
     }
 
     /// The attributes by which [`Self::resolve`] finds this identity again: of each list the first name that stands alone,

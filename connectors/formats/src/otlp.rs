@@ -6,8 +6,8 @@
 //! one process and window together (`groups`); walk the samples (`samples`, `rows`). Nothing is copied before it is needed.
 //! [`encode()`] writes what [`Decoder`] reads, by the messages in [`proto`].
 //!
-//! Whose a profile is says its resource, then its scope ([`Options::identity`]); the labels of the transport are not looked at. A
-//! part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,
+//! Whose a profile is says its resource, then its scope ([`Options::identity`]); where these name no service, as async-profiler's do not, the labels
+//! of the transport do. A part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,
 //! counts and temporality.
 
 mod details;
@@ -23,11 +23,14 @@ mod samples;
 mod symbols;
 mod values;
 
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::dictionary::Dictionary;
-use self::record::Record;
+use self::record::{Record, StandIn};
 use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::{Decode, Options};
@@ -55,22 +58,27 @@ impl Decoder {
 
     /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).
     pub fn profiles(&mut self, bytes: &[u8]) -> Vec<Result<Profile, Rejection>> {
+        self.read(bytes, None)
+    }
+
+    fn read(&mut self, bytes: &[u8], stand_in: Option<StandIn<'_>>) -> Vec<Result<Profile, Rejection>> {
         let parts = decompress(bytes, self.options.max_bytes).and_then(|message| {
-            parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources))
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources, stand_in))
         });
         parts.unwrap_or_else(|fault| vec![Err(fault)])
     }
 
-    /// The profiles of a record that can be counted, with what stands beside their stacks.
+    /// The profiles of a record that can be counted, with what stands beside their stacks. Those whose identity is not whole are of `nobody`.
     pub(super) fn profiles_with_details(
         &mut self,
         bytes: &[u8],
         values: Values,
+        nobody: &Arc<Identity>,
     ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         let message = decompress(bytes, self.options.max_bytes);
         let parts = message.and_then(|message| {
             parts(&message, &self.options, &mut self.naming, |record, resources| {
-                record.read_with_details(resources, values)
+                record.read_with_details(resources, values, StandIn::WhereverNeeded(nobody))
             })
         });
         let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), PartDetails::default())]);
@@ -86,8 +94,9 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn decode(&mut self, bytes: &[u8], _: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        gathered(self.profiles(bytes).into_iter().map(|part| part.and_then(countable)))
+    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
+        let stand_in = labels.as_ref().ok().map(|labels| StandIn::WithoutService(&labels.identity));
+        gathered(self.read(bytes, stand_in).into_iter().map(|part| part.and_then(countable)))
     }
 }
 

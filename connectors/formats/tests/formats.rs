@@ -41,6 +41,8 @@ mod mutations;
 mod names;
 #[path = "formats/otlp.rs"]
 mod otlp;
+#[path = "formats/otlp_async_profiler.rs"]
+mod otlp_async_profiler;
 #[path = "formats/otlp_faults.rs"]
 mod otlp_faults;
 #[path = "formats/otlp_metrics.rs"]

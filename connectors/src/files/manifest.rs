@@ -151,7 +151,8 @@ impl ManifestLines {
         let timed = |window: Result<Option<TimeRange>, Rejection>| {
             window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
         };
-        if format == Ok(Some(Format::Otlp)) {
+        // The identity of a line is that of its profiles which name no service.
+        if format == Ok(Some(Format::Otlp)) && keys.get("service").is_none() {
             let detail = "the manifest does not say whose the profiles of a file of records are";
             let labels = Err(Rejection::new(Reason::MissingIdentity, detail));
             return Ok(ProfileFile { labels, window: timed(window)?, file: file_of(keys)?, format: format? });

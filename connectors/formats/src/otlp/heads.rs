@@ -9,6 +9,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use super::dictionary::{Dictionary, of_other_version};
 use super::values::Attributes;
 use crate::budget::Budget;
+use crate::counts::ALLOCATION_SAMPLES;
 use crate::labels::Unit;
 use crate::wire::{Value, WireFault, fields};
 
@@ -69,7 +70,7 @@ impl<'a> ProfileHead<'a> {
             kind,
             samples: raw.samples,
             window: window(raw.time, raw.duration),
-            period_type: texts(raw.period_type, dictionary)?,
+            period_type: canonical(texts(raw.period_type, dictionary)?),
             period: raw.period,
             attributes,
         })
@@ -125,13 +126,20 @@ fn window(time: u64, duration: u64) -> Option<TimeRange> {
     Some(TimeRange { start, end: start.plus(length) })
 }
 
-/// The names that pprof has for what OpenTelemetry's own examples call otherwise.
+/// The names that pprof has for what others call otherwise: OpenTelemetry's own examples, and async-profiler, which names the engine that took
+/// the samples.
 fn canonical<'a>((name, unit): (&'a str, &'a str)) -> (&'a str, &'a str) {
-    let name = match name {
-        "allocated_objects" => "alloc_objects",
-        "allocated_space" => "alloc_space",
-        "sample" => "samples",
-        other => other,
+    let name = match (name, unit) {
+        ("allocated_objects", _) => "alloc_objects",
+        ("allocated_space", _) => "alloc_space",
+        ("sample", _) | ("itimer" | "ctimer" | "perf_events" | "cpu", "count") => "samples",
+        ("itimer" | "ctimer" | "perf_events", "ns") => "cpu",
+        ("j9_wall", _) => "wall",
+        ("alloc_tracer" | "object_sampler" | "j9_object_sampler" | "malloc_tracer", "count") => ALLOCATION_SAMPLES,
+        ("alloc_tracer" | "object_sampler" | "j9_object_sampler" | "malloc_tracer", "bytes") => "alloc_space",
+        ("lock_tracer" | "native_lock_tracer", "count") => "contentions",
+        ("lock_tracer" | "native_lock_tracer", "ns") => "delay",
+        (other, _) => other,
     };
     (name, unit)
 }
@@ -141,7 +149,7 @@ fn family((name, unit): (&str, &str)) -> Option<Family> {
     let time = || unit.parse::<Unit>().ok().and_then(Unit::nanoseconds).is_some();
     match (name, unit) {
         ("samples", "count") => Some(Family::Sampled(None)),
-        ("alloc_objects", "count") | ("alloc_space", "bytes") => Some(Family::Allocated),
+        ("alloc_objects" | ALLOCATION_SAMPLES, "count") | ("alloc_space", "bytes") => Some(Family::Allocated),
         ("inuse_objects", "count") | ("inuse_space", "bytes") => Some(Family::Live),
         ("contentions", "count") => Some(Family::Contended),
         ("delay", _) if time() => Some(Family::Contended),

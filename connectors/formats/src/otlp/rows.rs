@@ -6,6 +6,7 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::dictionary::of_other_version;
+use super::heads::ProfileHead;
 use crate::budget::Budget;
 use crate::ticks::Ticks;
 use crate::wire::{Value, WireFault, fields};
@@ -31,6 +32,8 @@ pub(super) struct SampleRow {
     timestamps: usize,
     /// Whether values and timestamps are kept one by one.
     keeps: bool,
+    /// Whether a value may stand by itself, not packed, since the version is known otherwise.
+    lone: bool,
     each: Vec<u64>,
     times: Vec<u64>,
     budget: Budget,
@@ -46,6 +49,7 @@ impl SampleRow {
             sum: 0,
             timestamps: 0,
             keeps: false,
+            lone: false,
             each: Vec::new(),
             times: Vec::new(),
             budget: budget.clone(),
@@ -55,6 +59,12 @@ impl SampleRow {
     /// None yet; whether the values and timestamps of each are to be kept one by one.
     pub(super) fn keeping(keeps: bool, budget: &Budget) -> Self {
         Self { keeps, ..Self::new(budget) }
+    }
+
+    /// Samples to come are of this profile.
+    pub(super) fn begin(&mut self, profile: &ProfileHead<'_>) {
+        // Until 1.9 its time had another field.
+        self.lone = profile.window.is_some();
     }
 
     /// Reads the next sample.
@@ -97,9 +107,11 @@ impl SampleRow {
         fault.map_or(Ok(()), Err)
     }
 
-    /// NB: writers of this version pack values; a lone number here is the link of an older one.
+    /// NB: nearly all writers of this version pack values, but async-profiler does not; a lone number here may be the link of an older one.
     fn take_values(&mut self, value: Value<'_>) -> Result<(), Rejection> {
-        if let Value::Number(_) = value {
+        if let Value::Number(_) = value
+            && !self.lone
+        {
             return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
         }
         let (values, sum, each, keeps) = (&mut self.values, &mut self.sum, &mut self.each, self.keeps);

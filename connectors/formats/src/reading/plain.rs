@@ -26,7 +26,7 @@ pub(super) fn runs(
     options: &Options,
 ) -> Vec<Result<Run, Unread>> {
     let parts = match format {
-        Format::Otlp => otlp::Decoder::new(options).profiles_with_details(bytes, reading.values),
+        Format::Otlp => otlp::Decoder::new(options).profiles_with_details(bytes, reading.values, &labels.identity),
         _ => format
             .decoder(options)
             .decode(bytes, &Ok(labels.clone()))

@@ -154,6 +154,11 @@ fn explained(fault: Unreadable) -> Failure {
             Fault::Rejected(fault) if fault.reason == Reason::Empty => {
                 "check how it was recorded: a program that slept, or a sampler without permission, leaves no samples"
             }
+            Fault::Rejected(fault)
+                if fault.reason == Reason::UnsupportedVersion && fault.detail.contains("opentelemetry-proto") =>
+            {
+                "use a version of the profiler that writes opentelemetry-proto 1.10, or another of its formats: async-profiler's -o jfr or -o collapsed"
+            }
             Fault::Rejected(_) => {
                 "the format is recognised by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or by the bytes"
             }
