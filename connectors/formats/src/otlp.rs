@@ -30,7 +30,7 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::dictionary::Dictionary;
-use self::record::{Record, StandIn};
+use self::record::Record;
 use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::{Decode, Options};
@@ -61,24 +61,25 @@ impl Decoder {
         self.read(bytes, None)
     }
 
-    fn read(&mut self, bytes: &[u8], stand_in: Option<StandIn<'_>>) -> Vec<Result<Profile, Rejection>> {
+    fn read(&mut self, bytes: &[u8], stand_in: Option<&Arc<Identity>>) -> Vec<Result<Profile, Rejection>> {
         let parts = decompress(bytes, self.options.max_bytes).and_then(|message| {
             parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources, stand_in))
         });
         parts.unwrap_or_else(|fault| vec![Err(fault)])
     }
 
-    /// The profiles of a record that can be counted, with what stands beside their stacks. Those whose identity is not whole are of `nobody`.
+    /// The profiles of a record that can be counted, with what stands beside their stacks. Those that name no service are of
+    /// `otherwise`.
     pub(super) fn profiles_with_details(
         &mut self,
         bytes: &[u8],
         values: Values,
-        nobody: &Arc<Identity>,
+        otherwise: &Arc<Identity>,
     ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         let message = decompress(bytes, self.options.max_bytes);
         let parts = message.and_then(|message| {
             parts(&message, &self.options, &mut self.naming, |record, resources| {
-                record.read_with_details(resources, values, StandIn::WhereverNeeded(nobody))
+                record.read_with_details(resources, values, otherwise)
             })
         });
         let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), PartDetails::default())]);
@@ -95,7 +96,7 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let stand_in = labels.as_ref().ok().map(|labels| StandIn::WithoutService(&labels.identity));
+        let stand_in = labels.as_ref().ok().map(|labels| &labels.identity);
         gathered(self.read(bytes, stand_in).into_iter().map(|part| part.and_then(countable)))
     }
 }

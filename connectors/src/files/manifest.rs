@@ -151,11 +151,14 @@ impl ManifestLines {
         let timed = |window: Result<Option<TimeRange>, Rejection>| {
             window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
         };
-        // The identity of a line is that of its profiles which name no service.
-        if format == Ok(Some(Format::Otlp)) && keys.get("service").is_none() {
-            let detail = "the manifest does not say whose the profiles of a file of records are";
-            let labels = Err(Rejection::new(Reason::MissingIdentity, detail));
-            return Ok(ProfileFile { labels, window: timed(window)?, file: file_of(keys)?, format: format? });
+        if format == Ok(Some(Format::Otlp)) {
+            // Records say whose their profiles are; the identity of the line, if it has a whole one, is of those that do not.
+            let window = timed(window)?;
+            let labels = self.labels(keys, || Ok(window)).map(|(labels, _)| labels).map_err(|_| {
+                let detail = "the manifest does not say whose the profiles of a file of records are";
+                Rejection::new(Reason::MissingIdentity, detail)
+            });
+            return Ok(ProfileFile { labels, window, file: file_of(keys)?, format: format? });
         }
         let (labels, window) = self.labels(keys, || timed(window))?;
         Ok(ProfileFile { labels: Ok(labels), window, file: file_of(keys)?, format: format? })

@@ -28,15 +28,6 @@ use crate::wire::fields;
 /// What a part is counted as besides what it holds.
 const PART: usize = 512;
 
-/// Whose profiles are that do not say it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum StandIn<'i> {
-    /// Those that name no service are of this identity.
-    WithoutService(&'i Arc<Identity>),
-    /// Those whose identity is not whole.
-    WhereverNeeded(&'i Arc<Identity>),
-}
-
 /// A record on its way to profiles.
 pub(super) struct Record<'d, 'a> {
     dictionary: &'d Dictionary<'a>,
@@ -49,7 +40,8 @@ pub(super) struct Record<'d, 'a> {
     details: Option<Vec<PartDetails>>,
     /// Whether the tick of times must be known.
     values: Values,
-    stand_in: Option<StandIn<'d>>,
+    /// Whose profiles are that name no service.
+    stand_in: Option<&'d Arc<Identity>>,
 }
 
 /// Whose the profiles of a scope are.
@@ -95,7 +87,7 @@ impl<'d, 'a> Record<'d, 'a> {
         mut self,
         resources: &[&'a [u8]],
         values: Values,
-        stand_in: StandIn<'d>,
+        stand_in: &'d Arc<Identity>,
     ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         (self.details, self.values, self.stand_in) = (Some(Vec::new()), values, Some(stand_in));
         self.read_all(resources);
@@ -107,7 +99,7 @@ impl<'d, 'a> Record<'d, 'a> {
     pub(super) fn read(
         mut self,
         resources: &[&'a [u8]],
-        stand_in: Option<StandIn<'d>>,
+        stand_in: Option<&'d Arc<Identity>>,
     ) -> Vec<Result<Profile, Rejection>> {
         self.stand_in = stand_in;
         self.read_all(resources);
@@ -228,18 +220,12 @@ impl<'d, 'a> Record<'d, 'a> {
 
     fn identity(&mut self, resource: &Attributes<'a>, scope: &Attributes<'a>) -> Result<Arc<Identity>, Rejection> {
         let lookup = |name: &str| resource.get(name).or_else(|| scope.get(name)).map(Cow::Borrowed);
-        let stand_in = match self.stand_in {
-            Some(StandIn::WithoutService(identity)) => {
-                Some(identity).filter(|_| self.options.identity.service(&lookup).is_none())
-            }
-            Some(StandIn::WhereverNeeded(identity)) => Some(identity),
-            None => None,
-        };
-        let resolved = self.options.identity.resolve(&lookup);
-        if let (Err(_), Some(identity)) = (&resolved, stand_in) {
+        if let Some(identity) = self.stand_in
+            && self.options.identity.service(&lookup).is_none()
+        {
             return Ok(Arc::clone(identity));
         }
-        let identity = resolved.map_err(|fault| match resource.are_nameless() {
+        let identity = self.options.identity.resolve(&lookup).map_err(|fault| match resource.are_nameless() {
             true => Rejection {
                 detail: format!(
                     "{}; all attributes of the resource have lost their names, as they do on \

@@ -6,7 +6,6 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::dictionary::of_other_version;
-use super::heads::ProfileHead;
 use crate::budget::Budget;
 use crate::ticks::Ticks;
 use crate::wire::{Value, WireFault, fields};
@@ -32,8 +31,9 @@ pub(super) struct SampleRow {
     timestamps: usize,
     /// Whether values and timestamps are kept one by one.
     keeps: bool,
-    /// Whether a value may stand by itself, not packed, since the version is known otherwise.
+    /// Whether a value stands by itself, and whether attributes are packed.
     lone: bool,
+    packed: bool,
     each: Vec<u64>,
     times: Vec<u64>,
     budget: Budget,
@@ -50,6 +50,7 @@ impl SampleRow {
             timestamps: 0,
             keeps: false,
             lone: false,
+            packed: false,
             each: Vec::new(),
             times: Vec::new(),
             budget: budget.clone(),
@@ -61,22 +62,20 @@ impl SampleRow {
         Self { keeps, ..Self::new(budget) }
     }
 
-    /// Samples to come are of this profile.
-    pub(super) fn begin(&mut self, profile: &ProfileHead<'_>) {
-        // Until 1.9 its time had another field.
-        self.lone = profile.window.is_some();
-    }
-
     /// Reads the next sample.
     pub(super) fn read(&mut self, sample: &[u8]) -> Result<(), Rejection> {
         self.attributes.clear();
         self.each.clear();
         self.times.clear();
         (self.stack, self.values, self.sum, self.timestamps) = (0, 0, 0, 0);
+        (self.lone, self.packed) = (false, false);
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                2 => value.each(|index| self.budget.push(&mut self.attributes, index))?,
+                2 => {
+                    self.packed |= matches!(value, Value::Bytes(_));
+                    value.each(|index| self.budget.push(&mut self.attributes, index))?;
+                }
                 4 => self.take_values(value)?,
                 5 => self.take_times(value)?,
                 _ => self.take(tag, value).map_err(of_other_version)?,
@@ -107,13 +106,8 @@ impl SampleRow {
         fault.map_or(Ok(()), Err)
     }
 
-    /// NB: nearly all writers of this version pack values, but async-profiler does not; a lone number here may be the link of an older one.
     fn take_values(&mut self, value: Value<'_>) -> Result<(), Rejection> {
-        if let Value::Number(_) = value
-            && !self.lone
-        {
-            return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
-        }
+        self.lone |= matches!(value, Value::Number(_));
         let (values, sum, each, keeps) = (&mut self.values, &mut self.sum, &mut self.each, self.keeps);
         let budget = &self.budget;
         value.each(|number| {
@@ -129,7 +123,12 @@ impl SampleRow {
         })
     }
 
+    /// NB: all writers of this version pack values, but async-profiler, which packs nothing and writes no timestamps. Otherwise a lone number is
+    /// the link of an older version.
     fn check(&self) -> Result<(), Rejection> {
+        if self.lone && (self.packed || self.timestamps > 0) {
+            return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
+        }
         match (self.values, self.timestamps) {
             (0, 0) if self.attributes.is_empty() => {
                 Err(Rejection::new(Reason::Malformed, "a sample with neither values nor timestamps"))

@@ -80,9 +80,6 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut stacks = self.budget.list(column.samples.len())?;
         let (mut other, mut beside) = (SampleRow::new(self.budget), SampleRow::new(self.budget));
         let mut row = SampleRow::keeping(self.details.is_some(), self.budget);
-        for of_column in [&mut row, &mut other, &mut beside] {
-            of_column.begin(column);
-        }
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(&mut rule)?;
@@ -121,8 +118,6 @@ impl<'a> Walk<'_, '_, 'a> {
         if objects.samples.len() == bytes.samples.len() {
             let mut stacks = self.budget.list(objects.samples.len())?;
             let (mut row, mut other) = (SampleRow::new(self.budget), SampleRow::new(self.budget));
-            row.begin(objects);
-            other.begin(bytes);
             let mut pairs = objects.samples.iter().zip(&bytes.samples);
             let side_by_side = pairs.try_for_each(|(objects, bytes)| {
                 row.read(objects)?;
@@ -154,7 +149,6 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
         let mut row = SampleRow::new(self.budget);
         for (side, column) in [objects, bytes].into_iter().enumerate() {
-            row.begin(column);
             for sample in &column.samples {
                 row.read(sample)?;
                 self.budget.take(ROW + size_of::<u64>() * row.attributes.len())?;
@@ -217,10 +211,8 @@ fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow, other: &m
 
 /// The tick of a column of time, in the rows that do not say when each of their samples was taken.
 fn ticks(group: &Group<'_>, column: usize, clock: Clock, budget: &Budget) -> Result<Ticks, Rejection> {
-    let column = group.columns.get(column);
-    let samples = column.map_or(&[][..], |column| &column.samples);
+    let samples = group.columns.get(column).map_or(&[][..], |column| &column.samples);
     let mut row = SampleRow::new(budget);
-    column.into_iter().for_each(|column| row.begin(column));
     clock.ticks(samples.iter().map(|sample| row.read(sample).map(|()| row.untimed())))
 }
 

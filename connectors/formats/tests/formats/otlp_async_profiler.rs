@@ -1,7 +1,7 @@
 //! Profiles of async-profiler, which names the engine that took the samples, no service, and does not pack values: as `src/otlp.cpp` writes them.
 
 use fleetdiff_formats::reading::Reading;
-use fleetdiff_formats::{Decode, Format, Options};
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
