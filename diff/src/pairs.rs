@@ -46,9 +46,6 @@ struct Inlined {
 impl Pairs {
     /// The pairs of functions with at least half of `fewest` samples on their side: fewer cannot become a finding. Different programs have none.
     pub fn of(sides: &Sides<Vec<Recording>>, fewest: u64) -> Self {
-        if Overlap::of(sides).is_too_small() {
-            return Self::default();
-        }
         let around = Sides { base: Around::of(&sides.base), head: Around::of(&sides.head) };
         let least = fewest.div_ceil(2).max(1);
         let mut renamed = renumbered::found(&around);
@@ -60,7 +57,8 @@ impl Pairs {
             renamed.extend(more);
         }
         let inlined = inlined::found(&around, &renamed, least);
-        Self { renamed, inlined }
+        let pairs = Self { renamed, inlined };
+        if pairs.is_empty() || Overlap::of(sides).is_too_small() { Self::default() } else { pairs }
     }
 
     /// How many functions have a pair.

@@ -23,7 +23,7 @@ pub(super) fn explain(compared: &mut Compared, sides: &Sides<Vec<Recording>>, is
         .findings
         .iter()
         .filter(|finding| stands(finding))
-        .map(|finding| (Arc::clone(&finding.function), is_more(finding)))
+        .map(|finding| (Arc::clone(&finding.function), finding.costs_more()))
         .collect();
     if standing.len() < 2 {
         return;
@@ -35,10 +35,6 @@ pub(super) fn explain(compared: &mut Compared, sides: &Sides<Vec<Recording>>, is
     for finding in compared.findings.iter_mut().filter(|finding| stands(finding)) {
         finding.cause = causes.get(&finding.function).map(|cause| cause.to_string());
     }
-}
-
-fn is_more(finding: &Finding) -> bool {
-    finding.ratio.map_or(finding.share.head > finding.share.base, |ratio| ratio.value > 1.0)
 }
 
 /// Samples of both sides: of each function, and of each pair of which the second is below the first.

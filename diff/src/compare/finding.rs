@@ -64,6 +64,11 @@ impl Finding {
         self.verdict.is_significant() || self.verdict == Verdict::StandsOut
     }
 
+    /// Whether it costs more in the head than in the base, as far as that is known.
+    pub fn costs_more(&self) -> bool {
+        self.ratio.map_or(self.share.head > self.share.base, |ratio| ratio.value > 1.0)
+    }
+
     /// Whether its share has moved by more than 1 % of itself, whatever the tests say.
     pub fn has_shifted(&self) -> bool {
         let Sides { base, head } = self.share;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use fleetdiff_schemas::profile::KERNEL as OF_KERNEL;
 use fleetdiff_schemas::rejected::Rejection;
 
 use super::constants::Constants;
@@ -16,9 +17,6 @@ const ENTRY: usize = 96;
 const KERNEL: &str = "Kernel";
 const CPP: &str = "C++";
 const NATIVE: &str = "Native";
-
-/// What the names of functions of the kernel end in.
-const OF_KERNEL: &str = "_[k]";
 
 /// A frame by the numbers of its method, its kind and, where details are kept, its line.
 type Key = (u64, u64, u64);

@@ -48,11 +48,7 @@ fn strictest(wanted: &[FailOn]) -> Option<FailOn> {
 fn is_failure(finding: &Finding, what: FailOn) -> bool {
     match finding.verdict {
         Verdict::Regressed => true,
-        Verdict::StandsOut => what == FailOn::StandsOut && costs_more(finding),
+        Verdict::StandsOut => what == FailOn::StandsOut && finding.costs_more(),
         _ => false,
     }
-}
-
-fn costs_more(finding: &Finding) -> bool {
-    finding.ratio.map_or(finding.share.head > finding.share.base, |ratio| ratio.value > 1.0)
 }
