@@ -13,25 +13,37 @@ use crate::labels::Labels;
 const BEGINNING: usize = 16 << 10;
 
 /// A kind of file that is not read.
-struct Foreign {
+#[derive(Debug)]
+pub struct Foreign {
     /// What it begins with.
     begins: &'static [u8],
     /// What else its beginning holds; nothing if that tells nothing more.
     holds: &'static [u8],
-    what: &'static str,
-    instead: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// What to do, as a command where there is one.
+    pub instead: &'static str,
+}
+
+impl Foreign {
+    /// The kind of such a file, if it is a known one.
+    pub fn of(bytes: &[u8]) -> Option<&'static Self> {
+        let beginning = compression::prefix(bytes, BEGINNING);
+        let holds = |what: &[u8]| what.is_empty() || beginning.windows(what.len()).any(|window| window == what);
+        KNOWN.iter().find(|known| beginning.starts_with(known.begins) && holds(known.holds))
+    }
 }
 
 const fn foreign(begins: &'static [u8], holds: &'static [u8], what: &'static str, instead: &'static str) -> Foreign {
     Foreign { begins, holds, what, instead }
 }
 
-const KNOWN: [Foreign; 17] = [
+static KNOWN: [Foreign; 16] = [
     foreign(
         b"PERFILE2",
         b"",
         "a recording of perf (perf.data)",
-        "write its text: perf script -i perf.data > run.perf_script",
+        "write its text: perf script -F +pid -i perf.data > run.perf_script",
     ),
     foreign(
         b"\x04\x08{",
@@ -79,12 +91,6 @@ const KNOWN: [Foreign; 17] = [
         "record allocations with async-profiler -e alloc",
     ),
     foreign(
-        b"{\"meta\":",
-        b"\"interval\"",
-        "a profile of Firefox's profiler or samply",
-        "record with perf, and write its text: perf script > run.perf_script",
-    ),
-    foreign(
         b"<?xml",
         b"<trace-query-result",
         "a trace of Instruments as XML",
@@ -111,9 +117,7 @@ pub(crate) fn named(bytes: &[u8], fault: Rejection) -> Rejection {
     if ![Reason::Malformed, Reason::Truncated].contains(&fault.reason) {
         return fault;
     }
-    let beginning = compression::prefix(bytes, BEGINNING);
-    let holds = |what: &[u8]| what.is_empty() || beginning.windows(what.len()).any(|window| window == what);
-    match KNOWN.iter().find(|known| beginning.starts_with(known.begins) && holds(known.holds)) {
+    match Foreign::of(bytes) {
         Some(Foreign { what, instead, .. }) => {
             Rejection { reason: Reason::UnsupportedType, detail: format!("{what}; {instead}"), ..fault }
         }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
 use crate::{
-    chrome_trace, cpuprofile, delta, folded, foreign, heapprofile, jfr, otlp, perf_script, pprof, pyroscope,
+    chrome_trace, cpuprofile, delta, folded, foreign, gecko, heapprofile, jfr, otlp, perf_script, pprof, pyroscope,
     speedscope, stackprof,
 };
 
@@ -28,6 +28,8 @@ pub enum Format {
     Heapprofile,
     /// The JSON of stackprof, one profile a record.
     Stackprof,
+    /// What Firefox's profiler and samply write, one profile a record.
+    Gecko,
     /// The JSON of a flame graph of Pyroscope, one profile a record.
     Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
@@ -40,7 +42,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
@@ -49,6 +51,7 @@ impl Format {
         Self::ChromeTrace,
         Self::Heapprofile,
         Self::Stackprof,
+        Self::Gecko,
         Self::Pyroscope,
         Self::Delta,
         Self::Otlp,
@@ -66,6 +69,7 @@ impl Format {
             Self::ChromeTrace => "chrome_trace",
             Self::Heapprofile => "heapprofile",
             Self::Stackprof => "stackprof",
+            Self::Gecko => "gecko",
             Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
             Self::Otlp => "otlp",
@@ -92,6 +96,7 @@ impl Format {
             Self::ChromeTrace => one_profile(|record, collected| chrome_trace::read(record, collected)),
             Self::Heapprofile => one_profile(|record, collected| heapprofile::read(record, collected)),
             Self::Stackprof => one_profile(|record, collected| stackprof::read(record, collected)),
+            Self::Gecko => one_profile(|record, collected| gecko::read(record, collected)),
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),

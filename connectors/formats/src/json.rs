@@ -4,6 +4,7 @@
 //! Who makes a struct of JSON is handed nothing but the text, so that the budget of the document at hand stands where its lists
 //! find it: a thread reads one document at a time.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -83,6 +84,11 @@ pub(super) fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Resul
     DOCUMENT.set(Some(budget));
     Ok(())
 }
+
+/// A text that is not copied if it need not be, where there may be none: `Option<Cow<str>>` always copies.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// A list whose room is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]

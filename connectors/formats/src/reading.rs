@@ -33,7 +33,9 @@ use crate::names::Naming;
 use crate::observed::Observed;
 use crate::record::Record;
 use crate::sink::SampleSink;
-use crate::{chrome_trace, cpuprofile, folded, foreign, heapprofile, jfr, perf_script, pprof, speedscope, stackprof};
+use crate::{
+    chrome_trace, cpuprofile, folded, foreign, gecko, heapprofile, jfr, perf_script, pprof, speedscope, stackprof,
+};
 
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
@@ -56,6 +58,7 @@ impl Reading {
             Format::ChromeTrace => |record, _, observed| chrome_trace::read(record, observed),
             Format::Heapprofile => |record, _, observed| heapprofile::read(record, observed),
             Format::Stackprof => |record, _, observed| stackprof::read(record, observed),
+            Format::Gecko => |record, _, observed| gecko::read(record, observed),
             Format::Speedscope => |record, _, observed| whole_threads(record, observed),
             Format::Pprof => pprof::read,
             Format::Jfr => |record, _, observed| jfr::read(record, observed),

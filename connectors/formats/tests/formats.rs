@@ -22,6 +22,8 @@ mod fixtures;
 mod folded;
 #[path = "formats/foreign.rs"]
 mod foreign;
+#[path = "formats/gecko.rs"]
+mod gecko;
 #[path = "formats/heapprofile.rs"]
 mod heapprofile;
 #[path = "formats/jfr.rs"]

@@ -19,6 +19,8 @@ const CPUPROFILE: &str = r#"{"nodes": [{"id": 1, "callFrame": {"functionName": "
 const CHROME_TRACE: &str = r#"[{"name": "ProfileChunk", "ph": "P", "pid": 1, "id": "0x1", "args": {"data": {"cpuProfile": {
     "nodes": [{"id": 1, "callFrame": {"functionName": "work"}}], "samples": [1, 1]}}}}]"#;
 const STACKPROF: &str = r#"{"mode": "cpu", "interval": 1000, "frames": {"7": {"name": "work"}}, "raw": [1, 7, 2]}"#;
+const GECKO: &str = r#"{"meta": {"interval": 1, "preprocessedProfileVersion": 55}, "threads": [{"samples": {"stack": [0, 0]},
+    "stackTable": {"frame": [0], "prefix": [null]}, "frameTable": {"func": [0]}, "funcTable": {"name": [0]}, "stringArray": ["work"]}]}"#;
 const PYROSCOPE: &str = r#"{"flamebearer": {"names": ["total", "work"], "levels": [[0, 2, 0, 0], [0, 2, 2, 1]], "numTicks": 2},
     "metadata": {"format": "single", "units": "samples", "sampleRate": 100}}"#;
 
@@ -56,6 +58,7 @@ fn each_format_is_known_by_the_manifest_and_by_the_name_of_the_file() {
         ("pyroscope", PYROSCOPE, "cpu.pyroscope.json"),
         ("chrome_trace", CHROME_TRACE, "by-its-bytes.json"),
         ("stackprof", STACKPROF, "by-its-bytes.json"),
+        ("gecko", GECKO, "by-its-bytes.json"),
     ];
     for (format, text, file) in cases {
         let expected = Ok((2, "rework".to_owned()));

@@ -250,7 +250,7 @@ pub(crate) const KEYS: &[Key] = keys! {
         "Topic of the profiles."
         "guess";
     "kafka.format" = kafka.format, ROWS, Kafka "format" "FORMAT":
-        "Format of the records: pprof, folded, perf_script, speedscope, cpuprofile, chrome_trace, heapprofile, stackprof, pyroscope, delta or otlp. Records in delta and otlp name their pods themselves, all others in headers."
+        "Format of the records: pprof, folded, perf_script, speedscope, cpuprofile, chrome_trace, heapprofile, stackprof, gecko, pyroscope, delta or otlp. Records in delta and otlp name their pods themselves, all others in headers."
         "published: what continuous profilers send";
     "kafka.metrics_topic" = kafka.metrics_topic, ROWS, Kafka "metrics-topic" "TOPIC":
         "Topic of OTLP metrics that count requests, for profiles without request counts of their own; empty for none."

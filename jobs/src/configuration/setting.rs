@@ -282,7 +282,7 @@ impl Setting for ProfileType {
 }
 
 impl Setting for Format {
-    const EXPECTED: &'static str = "one of \"pprof\", \"folded\", \"perf_script\", \"speedscope\", \"cpuprofile\", \"chrome_trace\", \"heapprofile\", \"stackprof\", \"pyroscope\", \"delta\" and \"otlp\"";
+    const EXPECTED: &'static str = "one of \"pprof\", \"folded\", \"perf_script\", \"speedscope\", \"cpuprofile\", \"chrome_trace\", \"heapprofile\", \"stackprof\", \"gecko\", \"pyroscope\", \"delta\" and \"otlp\"";
 
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()

@@ -273,7 +273,7 @@ fn what_cannot_be_compared_says_why() {
         &good,
         &files.with("perf.data", b"PERFILE2\0\0"),
         &[],
-        &["perf.data is a perf.data recording", "perf script -F"],
+        &["perf.data is a recording of perf", "perf script -F"],
     );
     fails(&good, "/nowhere/x.pb.gz", &[], &["cannot read /nowhere/x.pb.gz"]);
     let kv = recorded("kv-snapshot");

@@ -6,7 +6,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::json::{List, Lists};
+use crate::json::{List, Lists, Text};
 
 /// The file.
 #[derive(Deserialize)]
@@ -30,11 +30,6 @@ pub(super) struct Flamebearer<'a> {
     pub(super) levels: Lists<i64>,
     pub(super) num_ticks: i64,
 }
-
-/// A text that is not copied if it need not be.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,6 +9,8 @@ pub(super) fn format_of(text: &str) -> Format {
     let holds = |key: &str| text.contains(key);
     if has("traceEvents") || (text.trim_start().starts_with('[') && has("ph")) {
         Format::ChromeTrace
+    } else if keys.first() == Some(&"meta") && holds("\"interval\"") {
+        Format::Gecko
     } else if has("flamebearer") || holds("\"flamebearer\"") {
         Format::Pyroscope
     } else if has("head") && holds("\"selfSize\"") {
@@ -74,6 +76,7 @@ mod tests {
         assert_eq!(format_of(r#"{"head":{"functionName":"(root)","callFrame":{}"#), Format::Cpuprofile);
         assert_eq!(format_of(r#"{"metadata":{},"traceEvents":[{"ph":"P""#), Format::ChromeTrace);
         assert_eq!(format_of(r#"[{"args":{"callFrame":{}},"name":"x","ph":"X"}"#), Format::ChromeTrace);
+        assert_eq!(format_of(r#"{"meta":{"interval":1,"preprocessedProfileVersion":55},"#), Format::Gecko);
         assert_eq!(format_of(r#"{"version":1.2,"mode":"cpu","interval":1000,"frames":{"#), Format::Stackprof);
         assert_eq!(format_of(r#"{"shared":{"frames":[{"name":"\"selfSize\" \"head\":"}]}"#), Format::Speedscope);
     }

@@ -3,6 +3,7 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::{Kind, Part, ValueUnit};
+use crate::float::{negative, whole};
 use crate::labels::{Measure, Unit};
 use crate::values::Values;
 
@@ -64,25 +65,6 @@ impl Counting {
     }
 }
 
-/// A weight that is a count.
-fn whole(weight: f64) -> Result<u64, Rejection> {
-    /// 2^53, to which each whole number has its own float.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if weight < 0.0 {
-        return Err(negative(weight));
-    }
-    if weight > EXACT {
-        return Err(Rejection::new(Reason::TooLarge, format!("a weight of {weight} samples")));
-    }
-    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..=2^53")]
-    let count = weight as u64;
-    if weight.fract() > 0.0 {
-        Err(unit_mismatch(&format!("a weight of {weight} is no whole number of samples")))
-    } else {
-        Ok(count)
-    }
-}
-
 /// Whether all weights of all sampled profiles are one period. A single one does not tell.
 fn one_period(parts: &[Part<'_>]) -> Result<(), Rejection> {
     let sampled = parts.iter().filter(|part| part.kind == Kind::Sampled);
@@ -98,10 +80,6 @@ fn one_period(parts: &[Part<'_>]) -> Result<(), Rejection> {
         _ if most - least <= most * SAME_PERIOD => Ok(()),
         _ => Err(unknown_period(&format!("weights from {least} to {most} are no samples of one period; {hint}"))),
     }
-}
-
-fn negative(weight: f64) -> Rejection {
-    Rejection::new(Reason::NegativeValue, format!("a weight of {weight}"))
 }
 
 fn unit_mismatch(detail: &str) -> Rejection {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::{List, Lists};
+use crate::json::{List, Lists, Text};
 use crate::labels::Unit;
 
 /// The file.
@@ -85,11 +85,6 @@ pub(super) enum EventKind {
     #[serde(rename = "C")]
     Close,
 }
-
-/// A text that is not copied if it need not be.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Frame<'_> {
     fn file(&self) -> Option<&str> {

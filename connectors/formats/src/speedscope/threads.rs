@@ -6,6 +6,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use super::counts::Counting;
 use super::document::{Event, EventKind, File, Kind, Part};
 use crate::budget::Budget;
+use crate::float::nanoseconds;
 use crate::json::{self, Lists};
 use crate::labels::Unit;
 use crate::record::Record;
@@ -99,7 +100,7 @@ impl Entries<'_> {
 
     /// A length in nanoseconds, if it is of time.
     fn nanoseconds(&self, length: f64) -> Option<u64> {
-        self.scale.and_then(|scale| u64::try_from(rounded(length, scale)).ok())
+        self.scale.and_then(|scale| u64::try_from(nanoseconds(length, scale)).ok())
     }
 
     fn sampled<S: SampleSink>(
@@ -120,7 +121,7 @@ impl Entries<'_> {
                 frames.push(name_of(*frame, self.frames)?);
             }
             let count = self.counting.samples(*weight)?;
-            let moment = self.scale.map(|scale| rounded(at, scale));
+            let moment = self.scale.map(|scale| nanoseconds(at, scale));
             let details = SampleDetails { at: moment, weight: self.nanoseconds(*weight), ..thread };
             sink.sample(Stack { frames, count, cohort: None, value: 0 }, details)?;
             at += weight;
@@ -166,14 +167,4 @@ fn name_of(frame: u32, names: &[u32]) -> Result<u32, Rejection> {
 
 fn malformed(detail: &str) -> Rejection {
     Rejection::new(Reason::Malformed, detail)
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "to the nearest nanosecond, held at the ends"
-)]
-fn rounded(value: f64, scale: i64) -> i64 {
-    libm::round(value * scale as f64) as i64
 }

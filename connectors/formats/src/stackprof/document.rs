@@ -7,7 +7,7 @@ use std::ops::Deref;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{self, List};
+use crate::json::{self, List, Text};
 
 /// The file.
 #[derive(Deserialize)]
@@ -32,11 +32,6 @@ pub(super) struct Frame<'a> {
     pub(super) file: Option<Text<'a>>,
     pub(super) line: Option<u32>,
 }
-
-/// A text that is not copied if it need not be.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Frames with their addresses, in the order of the file.
 pub(super) struct Frames<'a>(Vec<(u64, Frame<'a>)>);

@@ -66,6 +66,7 @@ fn formats_without_a_time_need_labels_that_say_when() {
         Format::ChromeTrace,
         Format::Heapprofile,
         Format::Stackprof,
+        Format::Gecko,
     ] {
         let (bytes, samples) = good(format).remove(0);
         let timeless = Labels { window: None, ..labels(kind_of(format)) };

@@ -108,6 +108,46 @@ pub const HEAPPROFILE: &str = r#"{
     {"size": 33696, "nodeId": 4, "ordinal": 5}, {"size": 16416, "nodeId": 3, "ordinal": 4}]
 }"#;
 
+/// Two threads as samply writes them: the first has a sample that weighs 3, one without a stack, one of a time in which it did not
+/// run, and one that weighs nothing.
+pub const GECKO: &str = r#"{
+  "meta": {"interval": 1.0, "preprocessedProfileVersion": 55, "product": "shop", "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs"}, "startTime": 1795879808277.4, "symbolicated": false, "version": 24},
+  "libs": [{"name": "shop", "path": "/srv/shop", "debugName": "shop"}, {"name": "libc.so.6", "path": "/usr/lib/libc.so.6"}],
+  "threads": [
+    {"frameTable": {"length": 5, "address": [4096, 8192, -1, 64, 12288], "inlineDepth": [0, 0, 0, 0, 1], "func": [0, 1, 2, 3, 4], "line": [null, 12, 30, null, 7], "column": [null, null, null, null, null]},
+     "funcTable": {"length": 5, "name": [0, 1, 2, 3, 4], "isJS": [false, false, true, false, false], "resource": [0, 0, -1, 1, 0], "fileName": [null, 7, 8, null, null]},
+     "markers": {"length": 0, "data": []}, "name": "shop", "isMainThread": true, "pid": "2911", "tid": "2911.1", "processName": "shop",
+     "resourceTable": {"length": 2, "lib": [0, 1], "name": [5, 6], "host": [null, null], "type": [1, 1]},
+     "samples": {"length": 6, "weightType": "samples", "stack": [1, 4, 2, null, 1, 3], "timeDeltas": [77310.1, 1.0, 1.0, 20.5, 1.0, 1.0], "weight": [1, 3, 1, 1, 1, 0], "threadCPUDelta": [0, 998, 1001, 990, 0, 1000]},
+     "stackTable": {"length": 5, "prefix": [null, 0, 1, 0, 1], "frame": [0, 1, 2, 3, 4]},
+     "stringArray": ["main", "Basket::total", "price", "0x40", "Price::add", "shop", "libc.so.6", "/srv/shop/basket.cc", "file:///srv/shop/price.js"]},
+    {"frameTable": {"length": 2, "address": [0, 64], "func": [0, 1]}, "funcTable": {"length": 2, "name": [0, 1], "resource": [-1, 0]},
+     "name": "worker", "pid": 2911, "tid": 2913, "resourceTable": {"length": 1, "lib": [1], "name": [2], "type": [1]},
+     "samples": {"length": 3, "stack": [1, 1, 0], "time": [77311.0, 77312.0, 77313.0], "weight": null},
+     "stackTable": {"length": 2, "prefix": [null, 0], "frame": [0, 1]}, "stringArray": ["0x7f2c000f838f", "0x40", "libc.so.6"]}
+  ],
+  "pages": [], "counters": []
+}"#;
+
+/// The same form since version 70: every table is shared, callers are offsets, frames know their libraries, functions their sources.
+pub const GECKO_SHARED: &str = r#"{
+  "meta": {"interval": 1, "preprocessedProfileVersion": 70, "product": "shop", "version": 32},
+  "libs": [{"name": "shop", "path": "/srv/shop"}],
+  "shared": {
+    "stackTable": {"length": 3, "prefixOffset": [0, 1, 2], "frame": [0, 1, 2]},
+    "frameTable": {"length": 3, "func": [0, 1, 2], "lib": [0, -1, 0], "line": [null, 3, null], "address": [1, -1, 64]},
+    "funcTable": {"length": 3, "name": [0, 1, 2], "isJS": [false, true, false], "resource": [-1, -1, -1], "source": [null, 0, null]},
+    "resourceTable": {"length": 0, "name": [], "host": [], "type": []},
+    "sources": {"length": 1, "filename": [3], "id": [null]},
+    "stringArray": ["main", "price", "0x40", "https://shop.test/price.js"]
+  },
+  "threads": [
+    {"name": "shop", "pid": "7", "tid": 7, "samples": {"length": 3, "weightType": "samples", "weight": null, "stack": [0, 1, 2], "time": [1, 2, 3]}},
+    {"name": "idle", "pid": "7", "tid": 8, "samples": {"length": 0, "weightType": "samples", "weight": null, "stack": []}},
+    {"name": "worker", "pid": "7", "tid": 9, "samples": {"length": 1, "weightType": "samples", "weight": null, "stack": [1], "time": [2]}}
+  ]
+}"#;
+
 /// Four stacks of six samples, two of them of the garbage collector.
 pub const STACKPROF: &str = r#"{
   "version": 1.2, "mode": "cpu", "interval": 1000, "samples": 6, "gc_samples": 2, "missed_samples": 0, "metadata": {},
@@ -164,6 +204,7 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
         Format::ChromeTrace => vec![(CHROME_TRACE.into(), 6)],
         Format::Heapprofile => vec![(HEAPPROFILE.into(), 5)],
         Format::Stackprof => vec![(STACKPROF.into(), 6)],
+        Format::Gecko => vec![(GECKO.into(), 9), (GECKO_SHARED.into(), 4)],
         Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
         Format::Delta => vec![(delta::encode(&[profile()]), 14)],
         Format::Jfr => vec![(jfr_written::good(), 5)],

@@ -170,7 +170,9 @@ fn binary() -> Vec<Flood> {
 
 #[expect(clippy::too_many_lines, reason = "a table of floods")]
 fn texts() -> Vec<Flood> {
-    use Format::{ChromeTrace, Cpuprofile, Folded, Heapprofile, PerfScript, Pyroscope, Speedscope, Stackprof};
+    use Format::{ChromeTrace, Cpuprofile, Folded, Gecko, Heapprofile, PerfScript, Pyroscope, Speedscope, Stackprof};
+    let gecko = r#"{"meta":{"interval":1,"preprocessedProfileVersion":70},"threads":["#;
+    let one = r#""stringArray":["x"],"funcTable":{"name":[0]},"frameTable":{"func":[0]},"stackTable":{"frame":[0],"prefix":[null]}"#;
     let thread = r#"{"type":"sampled","unit":"none","samples":[],"weights":[]},"#;
     let broken = r#"{"type":"sampled","unit":"none"},"#;
     let frames = r#"{"shared":{"frames":[{"name":"main"}]},"profiles":["#;
@@ -208,6 +210,33 @@ fn texts() -> Vec<Flood> {
             "1,",
             large(),
             "1]}",
+        ),
+        json(
+            "gecko of empty threads",
+            Gecko,
+            gecko,
+            r#"{"samples":{"stack":[]}},"#,
+            large(),
+            r#"{"samples":{"stack":[]}}]}"#,
+        ),
+        json("gecko of samples", Gecko, &format!("{gecko}{{{one},\"samples\":{{\"stack\":["), "0,", large(), "0]}}]}"),
+        json(
+            "gecko of texts",
+            Gecko,
+            &format!(r#"{gecko}{{{one},"samples":{{"stack":[0]}}}}],"shared":{{"stringArray":["#),
+            r#""\n","#,
+            large(),
+            r#""x"]}}"#,
+        ),
+        json(
+            "gecko of ever deeper stacks",
+            Gecko,
+            &format!(
+                r#"{gecko}{{{one},"samples":{{"stack":[999999,999998,999997]}}}}],"shared":{{"stackTable":{{"frame":["#
+            ),
+            "0,",
+            2_000_000,
+            &format!(r#"0],"prefixOffset":[0,{}1]}}}}}}"#, "1,".repeat(999_999)),
         ),
         json("trace of profiles", ChromeTrace, "[", r#"{"name":"Profile"},"#, large(), "{}]"),
         json("trace of chunks", ChromeTrace, "[", r#"{"name":"ProfileChunk"},"#, large(), "{}]"),

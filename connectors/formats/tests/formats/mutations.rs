@@ -61,6 +61,7 @@ fn demanding(format: Format) -> Reading {
         Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
         Format::Cpuprofile | Format::Stackprof | Format::Otlp => ("symbol,parent", true),
+        Format::Gecko => ("comm,pid,dso,symbol,parent", true),
         Format::Jfr => ("comm,symbol,parent", true),
         _ => ("symbol,parent", false),
     };
@@ -172,6 +173,7 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
         | Format::ChromeTrace
         | Format::Heapprofile
         | Format::Stackprof
+        | Format::Gecko
         | Format::Pyroscope => {}
     }
     seeds
@@ -195,6 +197,7 @@ fn expected(format: Format) -> &'static [Reason] {
         Format::Speedscope => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch],
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
         Format::Stackprof => &[Truncated, Malformed, IndexOutOfRange, UnsupportedType, TooLarge],
+        Format::Gecko => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch, UnsupportedType],
         Format::ChromeTrace => &[Truncated, Malformed, IndexOutOfRange, Empty],
         Format::Heapprofile => &[Truncated, Malformed, IndexOutOfRange, NegativeValue],
         Format::Pyroscope => {
@@ -243,6 +246,11 @@ fn mutated_cpuprofile() {
 #[test]
 fn mutated_heapprofile() {
     broken_records_harm_nobody(Format::Heapprofile);
+}
+
+#[test]
+fn mutated_gecko() {
+    broken_records_harm_nobody(Format::Gecko);
 }
 
 #[test]

@@ -132,12 +132,12 @@ struct Unequal {
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => {
-            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile), Chrome's traces, stackprof or Pyroscope"
+            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile), Chrome's traces, Firefox's profiler, stackprof or Pyroscope"
         }
         Unreadable::OtherType { .. } => {
             "give files of one type, or choose one that both sides hold with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
         }
-        Unreadable::PerfData { .. } => "write its text: perf script -F +pid -i perf.data > run.perf_script",
+        Unreadable::Foreign { kind, .. } => kind.instead,
         Unreadable::Profile { fault, .. } => match fault {
             Fault::Rejected(fault) if fault.reason == Reason::UnknownPeriod && fault.detail.contains("--period") => {
                 "say how long it is from one sample to the next with --period, as in --period 10ms, or give at least 5 runs of each side: then their times are compared as weights"
@@ -166,7 +166,7 @@ fn explained(fault: Unreadable) -> Failure {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
             }
             Fault::Timeless => {
-                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, Chrome's traces, stackprof, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
+                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, Chrome's traces, Firefox's profiler, stackprof, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
             }
             Fault::OutOfTime { .. } => "choose a range within these times with --time, or crop less with --crop",
             Fault::NothingLeft(_) => {

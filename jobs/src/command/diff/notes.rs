@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use fleetdiff_diff::answer::reach;
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
@@ -47,6 +48,7 @@ pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, pairs: &Pai
     if args.method == MethodName::Honest && !is_table && !caution.is_empty() {
         notes.push(caution);
     }
+    notes.extend(reach(compared).filter(|_| !is_table));
     notes
 }
 

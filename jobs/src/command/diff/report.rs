@@ -1,6 +1,6 @@
 //! The result, for the page and the picture.
 
-use fleetdiff_diff::answer::{headline, one_by_function};
+use fleetdiff_diff::answer::{headline, one_by_function, reach};
 use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
@@ -54,7 +54,7 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
     Report {
         title: format!("{} against {}", label(head), label(base)),
         headline: headline(compared, &args.decides()),
-        caution: caution(compared),
+        caution: [caution(compared), reach(compared).unwrap_or_default()].join(" ").trim().to_owned(),
         base: side(base, |sides| sides.base),
         head: side(head, |sides| sides.head),
         head_weight: average(totals.base, compared.runs.base) / average(totals.head, compared.runs.head),

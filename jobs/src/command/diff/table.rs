@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fleetdiff_diff::answer::headline;
+use fleetdiff_diff::answer::{headline, reach};
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::figures::{amount, figure, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
@@ -62,6 +62,9 @@ pub(crate) fn say(
         let caution = report::caution(compared);
         if !caution.is_empty() {
             writeln!(out, "{caution}")?;
+        }
+        if let Some(reach) = reach(compared) {
+            writeln!(out, "{reach}")?;
         }
     }
     writeln!(out)

@@ -11,7 +11,7 @@ use fleetdiff_diff::figures::grouped;
 use fleetdiff_formats::Values;
 use fleetdiff_formats::format_of;
 use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread};
-use fleetdiff_formats::{Format, FoundPeriod, Labels, Options, Period, Unit, pprof};
+use fleetdiff_formats::{Foreign, Format, FoundPeriod, Labels, Options, Period, Unit, pprof};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
@@ -34,9 +34,9 @@ pub(crate) enum Unreadable {
     /// It does not exist, or cannot be read.
     #[error("cannot read {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
-    /// A recording in perf's own format.
-    #[error("{path} is a perf.data recording, whose symbols are not resolved", path = .path.display())]
-    PerfData { path: PathBuf },
+    /// It is of another tool, and is not read.
+    #[error("{path} is {what}", path = .path.display(), what = .kind.what)]
+    Foreign { path: PathBuf, kind: &'static Foreign },
     /// It holds nothing of what is requested.
     #[error("{path} {fault}", path = .path.display())]
     Profile { path: PathBuf, fault: Unread },
@@ -121,14 +121,14 @@ impl<'a> Reader<'a> {
         };
         // Standard input has no name that could say what it is: its bytes do.
         let (path, named) = if is_piped(path) { (Path::new("standard input"), Path::new("")) } else { (path, path) };
-        if bytes.starts_with(b"PERFILE2") {
-            return Err(Unreadable::PerfData { path: path.to_owned() });
-        }
         let format = format_of(&named.to_string_lossy(), &bytes);
         let place = format!("{side} ({})", path.display());
         let runs = match self.of_first_type(format, &bytes, reading) {
             Ok(runs) => runs,
             Err(fault) => {
+                if let (true, Some(kind)) = (is_unsupported(&fault), Foreign::of(&bytes)) {
+                    return Err(Unreadable::Foreign { path: path.to_owned(), kind });
+                }
                 return Err(match (self.other_type(format, &bytes, reading), self.wanted, &self.first) {
                     (Some(other_type), Some(first_type), Some(first)) => {
                         Unreadable::OtherType { first: first.clone(), first_type, other: place, other_type, fault }
@@ -214,6 +214,11 @@ impl<'a> Reader<'a> {
             _ => Ok(found),
         }
     }
+}
+
+/// Whether the file is of a kind that is not read.
+fn is_unsupported(fault: &Unread) -> bool {
+    matches!(fault, Unread::Rejected(fault) if fault.reason == Reason::UnsupportedType)
 }
 
 /// What is said of a file whose counts or values were divided by what nobody declared.
