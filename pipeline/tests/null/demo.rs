@@ -15,7 +15,7 @@ use crate::seeds::{most_false, over, rows, seeds_to};
 /// Functions that call the regressed one and whose share is not near 1: its cost appears in their total counts.
 const CALLERS: [&str; 3] = ["video::handle_video_segment", "video::stream_chunks", "video::write_segment"];
 /// Fleets, unless `FLEETDIFF_NULL_FLEETS` says how many.
-const FLEETS: u64 = 4;
+const FLEETS: u64 = 2;
 /// Seeds that come before all others: with the factor of the first looks taken as known, callers were flagged beside their cause.
 const FIRST: [u64; 2] = [10, 21];
 /// From the deploy to the incident, in event time.

@@ -6,10 +6,10 @@ use fleetdiff_schemas::verdict::Severity;
 use fleetdiff_simulation::flags::{Changes, Flags};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
-use crate::seeds::{over, rows};
+use crate::seeds::{over, rows, seeds_to};
 
-/// Fleets of each kind, each of 2 cells.
-const SEEDS: u64 = 3;
+/// Fleets of each kind, each of 2 cells, unless `FLEETDIFF_NULL_FLEETS` says how many.
+const FLEETS: u64 = 2;
 
 /// A canary whose pods are cold for 25 minutes, and are watched for an hour after that.
 fn fleet(seed: u64) -> FleetBuilder {
@@ -31,11 +31,15 @@ fn flags(seed: u64, fleet: FleetBuilder) -> Flags {
 
 #[test]
 fn null_warm_up_of_old_pods() {
-    let runs = over(1..=SEEDS, |seed| flags(seed, fleet(seed).unchanged()));
+    let runs = over(seeds_to(FLEETS), |seed| flags(seed, fleet(seed).unchanged()));
     let raised: usize = runs.iter().map(|run| run.count(|_| true)).sum();
     let standing = runs.iter().flat_map(Flags::iter).filter(|flag| flag.stands());
     let left: Vec<&str> = standing.map(|flag| flag.first().row.function.as_str()).collect();
-    println!("{SEEDS} fleets that are cold for 25 min: {raised} flags, {} stand an hour later: {left:?}", left.len());
+    println!(
+        "{} fleets that are cold for 25 min: {raised} flags, {} stand an hour later: {left:?}",
+        runs.len(),
+        left.len()
+    );
     assert!(raised >= 10, "{raised} flags: the warm-up tests nothing");
     assert!(left.len() * 10 <= raised, "{} of {raised} flags stand", left.len());
 }
@@ -46,12 +50,12 @@ fn twin_change_of_old_pods() {
         let cells = Cells::all();
         fleet(seed).unchanged().regress(Fleet::DEMO_FUNCTION, cells, 1.15)
     };
-    let runs = over(1..=SEEDS, |seed| flags(seed, changed(seed)));
+    let runs = over(seeds_to(FLEETS), |seed| flags(seed, changed(seed)));
     let is_found = |flag: &Changes| {
         let raised = flag.first();
         flag.stands() && raised.row.function == Fleet::DEMO_FUNCTION && raised.severity == Severity::Page
     };
     let found: usize = runs.iter().map(|run| run.count(is_found)).sum();
-    println!("{SEEDS} fleets that cost more after that too: {found} cells found");
-    assert!(found >= usize::try_from(2 * SEEDS).unwrap_or(0), "{found} flags of the change stand");
+    println!("{} fleets that cost more after that too: {found} cells found", runs.len());
+    assert!(found >= 2 * runs.len(), "{found} flags of the change stand");
 }

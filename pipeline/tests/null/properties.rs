@@ -10,10 +10,10 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::Fleet;
 
 use crate::doubt::{Doubt, config};
-use crate::seeds::over;
+use crate::seeds::{over, seeds_to};
 
-/// Fleets of each kind, each of 2 cells.
-const SEEDS: u64 = 5;
+/// Fleets of each kind, each of 2 cells, unless `FLEETDIFF_NULL_FLEETS` says how many.
+const FLEETS: u64 = 3;
 /// What warnings of this say.
 const SIZE: &str = "size changes profiles";
 
@@ -64,7 +64,7 @@ fn cost_more(profile: &mut Profile) {
 
 #[test]
 fn null_size_that_changes_profiles() {
-    let runs = over(1..=SEEDS, |seed| {
+    let runs = over(seeds_to(FLEETS), |seed| {
         let (mut partitions, is_large) = partitions(seed);
         let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
         profiles.filter(|profile| is_large(&profile.identity.pod)).for_each(cost_more);
@@ -81,10 +81,10 @@ fn null_size_that_changes_profiles() {
 /// Where size changes nothing, hardly any cell is warned of, though the arms differ by it.
 #[test]
 fn twin_size_that_changes_nothing() {
-    let runs = over(1..=SEEDS, |seed| {
+    let runs = over(seeds_to(FLEETS), |seed| {
         run_in_memory(&config(), partitions(seed).0, 1).expect("a synthetic fleet runs through")
     });
     let Doubt { cells, warned, .. } = Doubt::of(&runs, SIZE);
     println!("a canary on large pods of the same profile: {warned} of {cells} cells warned");
-    assert!(warned <= 2, "{warned} of {cells} cells have a warning");
+    assert!(warned * 5 <= cells, "{warned} of {cells} cells have a warning");
 }

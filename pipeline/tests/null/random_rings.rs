@@ -55,7 +55,7 @@ fn any(seed: u64) -> FleetBuilder {
 
 #[test]
 fn null_random_rings() {
-    let seeds = seeds_to(8);
+    let seeds = seeds_to(5);
     seeds.clone().for_each(|seed| println!("seed {seed}: {}", drawn(seed, 2, 30).words));
     let outcomes = run("3 or 4 rings drawn at random", &Experiment::deployed(any), seeds);
     // Three rings are compared thrice, in 30 functions at least.
@@ -67,7 +67,7 @@ fn null_random_rings() {
 #[test]
 fn twin_random_rings() {
     let config = Config { evaluate_every: Nanos::from_seconds(MINUTE), ..Config::default() };
-    let runs = over(1..=6, |seed| {
+    let runs = over(1..=4, |seed| {
         let Drawn { fleet, words } = drawn(seed, 8, 12);
         let tables = rows(&config, &fleet.regress(CHANGED, Cells::all(), 1.6).build());
         let raised = tables.flags.into_iter().filter(|flag| flag.state == FlagState::Raised);

@@ -10,10 +10,10 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Fleet, FleetBuilder};
 
 use crate::doubt::{Doubt, config};
-use crate::seeds::over;
+use crate::seeds::{over, seeds_to};
 
-/// Fleets of each kind, each of 2 cells.
-const SEEDS: u64 = 3;
+/// Fleets of each kind, each of 2 cells, unless `FLEETDIFF_NULL_FLEETS` says how many.
+const FLEETS: u64 = 2;
 /// What warnings of this say.
 const WITHOUT_A_LABEL: &str = "without a label";
 
@@ -43,7 +43,7 @@ fn mostly_apart(profile: &Profile) -> bool {
 
 #[test]
 fn null_machines_without_a_label() {
-    let runs = over(1..=SEEDS, |seed| tables(fleet(seed).hardware(["old", "new"]), mostly_apart));
+    let runs = over(seeds_to(FLEETS), |seed| tables(fleet(seed).hardware(["old", "new"]), mostly_apart));
     let Doubt { cells, warned, pages, tickets } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("new machines in most of the head: {warned} of {cells} cells warned; {pages} pages, {tickets} tickets");
     assert!(warned * 10 >= cells * 7, "{warned} of {cells} cells have a warning");
@@ -54,7 +54,7 @@ fn null_machines_without_a_label() {
 #[test]
 fn null_nodes_without_a_label() {
     let nodes = |seed| (0..10).map(move |node| Hardware::new(format!("node-{seed}-{node}")));
-    let runs = over(1..=SEEDS, |seed| tables(fleet(seed).hardware(nodes(seed)), |_| true));
+    let runs = over(seeds_to(FLEETS), |seed| tables(fleet(seed).hardware(nodes(seed)), |_| true));
     let Doubt { cells, warned, .. } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("10 nodes without a label: {warned} of {cells} cells warned");
     assert_eq!(warned, cells, "{warned} of {cells} cells have a warning");
@@ -63,8 +63,8 @@ fn null_nodes_without_a_label() {
 /// Where all pods run on one kind of machine, hardly any cell is warned of.
 #[test]
 fn twin_machines_of_one_kind() {
-    let runs = over(1..=2 * SEEDS, |seed| tables(fleet(seed), |_| true));
+    let runs = over(seeds_to(2 * FLEETS), |seed| tables(fleet(seed), |_| true));
     let Doubt { cells, warned, .. } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("machines of one kind: {warned} of {cells} cells warned");
-    assert!(warned <= 2, "{warned} of {cells} cells have a warning");
+    assert!(warned * 6 <= cells, "{warned} of {cells} cells have a warning");
 }

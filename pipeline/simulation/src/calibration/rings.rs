@@ -23,19 +23,18 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn row(name: &'static str, simulates: &'static str, preset: fn(u64) -> FleetBuilder) -> Row {
-    Row {
+    Row::through_the_dataflow(
         name,
         simulates,
-        figures: vec![
+        vec![
             Figure::rate("P(any alert)").at_most(0.05),
             Figure::rate("P(any row significant by q at the end)").at_most(0.10),
         ],
-        repeats: 1,
-        experiment: Box::new(move |chance: &mut Chance| {
+        move |chance: &mut Chance| {
             let outcome = Experiment::deployed(preset).every(Nanos::from_seconds(60)).outcome(chance.seed)?;
             let beside_plain =
                 |ours: usize| Observed::beside(Seen::whether(ours > 0), Seen::whether(outcome.plain > 0));
             Ok(vec![beside_plain(outcome.raised), beside_plain(outcome.significant)])
-        }),
-    }
+        },
+    )
 }

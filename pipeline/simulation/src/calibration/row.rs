@@ -29,6 +29,8 @@ pub struct Row {
     pub figures: Vec<Figure>,
     /// Runs per requested run: cheap rows have more.
     pub repeats: u64,
+    /// Whether its runs are fleets that go through the dataflow itself, which takes ten times as long as the rules alone.
+    pub runs_the_dataflow: bool,
     pub(super) experiment: Experiment,
 }
 
@@ -40,6 +42,17 @@ impl Row {
         figures: Vec<Figure>,
         experiment: impl Fn(&mut Chance) -> Vec<Observed> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, simulates, figures, repeats: 1, experiment: Box::new(move |chance| Ok(experiment(chance))) }
+        let experiment = Box::new(move |chance: &mut Chance| Ok(experiment(chance)));
+        Self { name, simulates, figures, repeats: 1, runs_the_dataflow: false, experiment }
+    }
+
+    /// A row whose runs are fleets that go through the dataflow.
+    pub(super) fn through_the_dataflow(
+        name: &'static str,
+        simulates: &'static str,
+        figures: Vec<Figure>,
+        experiment: impl Fn(&mut Chance) -> Result<Vec<Observed>, RunError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, simulates, figures, repeats: 1, runs_the_dataflow: true, experiment: Box::new(experiment) }
     }
 }

@@ -29,16 +29,15 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn quiet() -> Row {
-    Row {
-        name: "scaling",
-        simulates: "20 v 20 pods of one code in each of 2 cells, CV 10 %, load that doubles and falls back within 30 minutes, twice; one function has a fixed cost, costs of each build sway by 2 %; through the dataflow",
-        figures: vec![
+    Row::through_the_dataflow(
+        "scaling",
+        "20 v 20 pods of one code in each of 2 cells, CV 10 %, load that doubles and falls back within 30 minutes, twice; one function has a fixed cost, costs of each build sway by 2 %; through the dataflow",
+        vec![
             Figure::rate("P(any scaling event)").at_most(0.05),
             Figure::mean("reports with a test a run").at_least(3.0),
             Figure::mean("rows tested a report"),
         ],
-        repeats: 1,
-        experiment: Box::new(|chance: &mut Chance| {
+        |chance: &mut Chance| {
             let announced = Announced::of(Fleet::under_load(chance.seed))?;
             let plain = announced.is_alarming_by_the_plain_test();
             let (reports, rows) = announced.reports_and_rows();
@@ -47,21 +46,20 @@ fn quiet() -> Row {
                 Observed::only(Seen::count(reports)),
                 Observed::only(Seen::Number(rows)),
             ])
-        }),
-    }
+        },
+    )
 }
 
 fn found() -> Row {
-    Row {
-        name: "scaling-found",
-        simulates: "the same; requests of the head cost more at peak in one function (elasticity .5)",
-        figures: vec![
+    Row::through_the_dataflow(
+        "scaling-found",
+        "the same; requests of the head cost more at peak in one function (elasticity .5)",
+        vec![
             Figure::rate("the function announced").at_least(0.8),
             Figure::rate("P(any other function announced)").at_most(0.05),
             Figure::median("minutes from deploy to its event"),
         ],
-        repeats: 1,
-        experiment: Box::new(|chance: &mut Chance| {
+        |chance: &mut Chance| {
             let function = Fleet::DEMO_FUNCTION;
             let fleet = Fleet::under_load(chance.seed).scales_worse(function, Cells::all(), ELASTICITY);
             let announced = Announced::of(fleet)?;
@@ -74,8 +72,8 @@ fn found() -> Row {
                 Observed::only(Seen::whether(other)),
                 Observed::only(Seen::Number(minutes)),
             ])
-        }),
-    }
+        },
+    )
 }
 
 /// What a run says about load.

@@ -54,7 +54,7 @@ fn new_to_it(name: &'static str, simulates: &'static str, warm_up: WarmUp) -> Ro
             Observed::only(Seen::count(flags.count(Changes::is_raised_provisionally))),
         ])
     };
-    Row { name, simulates, figures, repeats: 1, experiment: Box::new(experiment) }
+    Row::through_the_dataflow(name, simulates, figures, experiment)
 }
 
 /// The baseline started within the recording, and its young pods have left the window.
@@ -65,7 +65,7 @@ fn known(name: &'static str, simulates: &'static str, warm_up: WarmUp) -> Row {
         Ok(vec![Observed::only(Seen::whether(flags.count(|_| true) > 0))])
     };
     let figures = vec![Figure::rate("P(any flag)").at_most(0.05)];
-    Row { name, simulates, figures, repeats: 1, experiment: Box::new(experiment) }
+    Row::through_the_dataflow(name, simulates, figures, experiment)
 }
 
 fn config(window: i64) -> Config {
