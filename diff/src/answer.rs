@@ -6,8 +6,10 @@
 mod callers;
 mod headline;
 mod nested;
+mod reach;
 mod rows;
 
 pub use self::callers::explain;
 pub use self::headline::headline;
+pub use self::reach::reach;
 pub use self::rows::one_by_function;

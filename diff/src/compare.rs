@@ -11,6 +11,7 @@ mod empirical_null;
 pub(crate) mod finding;
 mod outcome;
 mod overlap;
+mod reach;
 pub(crate) mod recording;
 mod replicates;
 mod settings;
@@ -22,6 +23,7 @@ mod weights;
 use fleetdiff_formats::Values;
 use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::Scope;
 
 use crate::sides::Sides;
@@ -29,6 +31,7 @@ use crate::sides::Sides;
 pub use self::finding::Finding;
 pub use self::outcome::{Compared, FEWEST_RUNS, Measured, NotCompared, Spread, Weighed};
 pub use self::overlap::Overlap;
+pub use self::reach::Reach;
 pub use self::recording::{Recording, nobody};
 pub use self::settings::{Method, Settings};
 pub use fleetdiff_formats::reading::Weights;
@@ -65,8 +68,9 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     };
     let rows = replicates::rows(sides, &Settings { min_count, ..*settings }, times)?;
     // Samples that a filter left out are part of the whole, but of no function.
-    let of_functions = rows.iter().filter(|row| row.scope == Scope::Window && row.function != FILTERED);
-    let mut findings: Vec<Finding> = of_functions.map(Finding::of).collect();
+    let is_of_function = |row: &&CellRow| row.scope == Scope::Window && row.function != FILTERED;
+    let of_functions: Vec<&CellRow> = rows.iter().filter(is_of_function).collect();
+    let mut findings: Vec<Finding> = of_functions.iter().copied().map(Finding::of).collect();
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };
     let spread = Spread::of(runs);
     let mut background = None;
@@ -80,8 +84,12 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(Finding::by_importance);
+    let reach = match settings.method {
+        Method::Honest if spread != Spread::Unknown => reach::reach(&of_functions, runs, settings),
+        _ => Vec::new(),
+    };
     let samples = Some(totals).filter(|_| times.is_none());
-    Ok(Compared { profile_type, runs, samples, times, weights, spread, background, overlap, findings })
+    Ok(Compared { profile_type, runs, samples, times, weights, spread, background, reach, overlap, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
 
+#[path = "compare/reach.rs"]
+mod reach;
+
 use std::sync::Arc;
 
 use fleetdiff_diff::columns::{ByRun, Compute, Value, rows};

@@ -80,7 +80,7 @@ fn whole(compared: &Compared) -> String {
 }
 
 /// A name whose middle is left out if it is long.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= LONGEST {
         return name.to_owned();

@@ -8,6 +8,7 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 
 use super::finding::Finding;
 use super::overlap::Overlap;
+use super::reach::Reach;
 use crate::sides::Sides;
 
 /// The total weight.
@@ -71,6 +72,8 @@ pub struct Compared {
     /// Between single runs, by how much functions differ beyond independent samples
     /// ([`Settings::background`](super::Settings::background)).
     pub background: Option<f64>,
+    /// What could have been seen of the largest functions; empty where the variation between runs is not known.
+    pub reach: Vec<Reach>,
     /// How much both sides have in common.
     pub overlap: Overlap,
     /// Self counts, then total counts; in each, significant rows first, by the smallest change that is compatible with

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::columns::{COLUMNS, saturated};
 use super::{Export, NotExported};
 use crate::compare::times::NOTE;
-use crate::compare::{Compared, Finding, Measured, Method, Settings, Spread};
+use crate::compare::{Compared, Finding, Measured, Method, Reach, Settings, Spread};
 use crate::sides::Sides;
 
 /// The JSON Schema (2020-12) of the document.
@@ -60,6 +60,7 @@ struct Summary<'a> {
     head: Side<'a>,
     weights_unit: Option<&'a str>,
     spread: SpreadOfRuns<'a>,
+    reach: Vec<ReachOfRuns<'a>>,
     settings: Decided,
 }
 
@@ -82,6 +83,21 @@ struct SpreadOfRuns<'a> {
     known: &'static str,
     background: Option<f64>,
     sentence: &'a str,
+}
+
+#[derive(Serialize)]
+struct ReachOfRuns<'a> {
+    function: &'a str,
+    share: f64,
+    ratio: f64,
+    runs_for_ten_percent: Option<usize>,
+}
+
+impl<'a> ReachOfRuns<'a> {
+    fn of(reach: &'a Reach) -> Self {
+        let Reach { function, share, ratio, runs } = reach;
+        Self { function, share: *share, ratio: *ratio, runs_for_ten_percent: *runs }
+    }
 }
 
 #[derive(Serialize)]
@@ -115,6 +131,7 @@ impl<'a> Summary<'a> {
             head: side(&labels.head, |sides| sides.head, compared.runs.head),
             weights_unit: weights.map(|weights| &*weights.unit),
             spread: SpreadOfRuns { known: known(compared.spread), background: compared.background, sentence: spread },
+            reach: compared.reach.iter().map(ReachOfRuns::of).collect(),
             settings: Decided::of(settings, compared.times),
         }
     }

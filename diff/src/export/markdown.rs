@@ -13,6 +13,7 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use self::escape::{code, text};
 use super::Export;
+use crate::answer::reach;
 use crate::compare::Finding;
 use crate::compare::times::NOTE;
 use crate::figures::{amount, grouped, ratio_or_side};
@@ -30,6 +31,9 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let significant: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.is_shown_first()).collect();
     let is_single = export.compared.can_only_stand_out();
     let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
+    if let Some(reach) = reach(export.compared) {
+        let _ = writeln!(comment, "{}\n", text(&reach, SENTENCE));
+    }
     if significant.is_empty() {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
         let _ = writeln!(
