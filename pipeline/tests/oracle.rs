@@ -255,7 +255,7 @@ impl PastOccurred {
 #[test]
 fn oracle_full_roll_outs() {
     let mut occurred = PastOccurred::default();
-    for seed in 301..=316 {
+    for seed in seeds(301..=316) {
         let (builder, config) = rolled_out(seed);
         let fleet = delivered(builder);
         let mut partitions = fleet.partitions(3);
@@ -264,7 +264,7 @@ fn oracle_full_roll_outs() {
         }
         occurred.count(&agreed(seed, &config, &partitions));
     }
-    println!("full roll-outs, seeds 301 to 316: {occurred:?}");
+    println!("full roll-outs: {occurred:?}");
     let PastOccurred { verdicts, regressed, rows, significant, rolled_up, no_base, strata_detail, ended } = occurred;
     assert!(rows > 1000 && verdicts > 100, "too little to compare: {occurred:?}");
     let each = [regressed, significant, rolled_up, no_base, strata_detail, ended];
@@ -282,7 +282,7 @@ fn oracle_roll_out_over_closed_blocks() {
         ..config()
     };
     let (mut most, mut flags, mut dropped) = (0, 0, 0);
-    for seed in 31..=34 {
+    for seed in seeds(31..=34) {
         let rolling =
             builder(seed).regions(["east"]).pods_per_cell(0, 12).hardware(["old", "new"]).samples_per_second(60.0);
         let rolling =
@@ -296,9 +296,7 @@ fn oracle_roll_out_over_closed_blocks() {
         dropped = dropped.max(expected.comparisons.iter().map(|row| row.strata_dropped).max().unwrap_or(0));
         flags += expected.flags.len();
     }
-    println!(
-        "equal over seeds 31 to 34: up to {most} time blocks with both builds, {dropped} strata without, {flags} flags"
-    );
+    println!("equal: up to {most} time blocks with both builds, {dropped} strata without, {flags} flags");
     assert!(
         most >= 5 && flags > 0 && dropped > 0,
         "nothing closed: {most} blocks, {dropped} strata dropped, {flags} flags"
@@ -313,7 +311,7 @@ fn order_workers_and_batches_change_nothing() {
         warm_up: Nanos::from_seconds(30),
         ..Config::default()
     };
-    for seed in 101..=103 {
+    for seed in seeds(101..=103) {
         let partitions = fleet(seed).partitions(3);
         let one = run_in_memory(&config, partitions.clone(), 1).unwrap();
         assert!(!one.cells.is_empty() && !one.ledger.is_empty());
@@ -337,7 +335,7 @@ fn order_arrival_and_batches_within_lateness_change_nothing() {
         warm_up: Nanos::from_seconds(30),
         ..Config::default()
     };
-    for seed in 201..=204 {
+    for seed in seeds(201..=204) {
         println!("seed {seed}");
         let fleet = |pods_per_record| builder(seed).pods_per_record(pods_per_record).build();
         let in_order = without_records(run_in_memory(&config, fleet(1).partitions(3), 1).unwrap());

@@ -9,7 +9,7 @@ use crate::figures::grouped;
 pub fn reach(compared: &Compared) -> Option<String> {
     let each = |reach: &Reach| {
         let Reach { function, share, ratio, .. } = reach;
-        format!("{} ({:.1} %) from x {ratio:.2}", shortened(function), 100.0 * share)
+        format!("x {ratio:.2} in {} ({:.1} %)", shortened(function), 100.0 * share)
     };
     let listed: Vec<String> = compared.reach.iter().map(each).collect();
     let most = compared.reach.iter().map(|reach| reach.runs.unwrap_or(usize::MAX)).max()?;
@@ -19,7 +19,7 @@ pub fn reach(compared: &Compared) -> Option<String> {
     };
     let these = if listed.len() == 1 { "it" } else { "each of them" };
     Some(format!(
-        "A change is found with probability .8 from about these sizes on: {}. 10 % in {these} takes {runs} runs of each side.",
+        "A change is found with a probability of 80 % from about {} on. 10 % in {these} takes {runs} runs of each side.",
         listed.join(", ")
     ))
 }

@@ -2,6 +2,7 @@
 
 use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
+use fleetdiff_diff::answer::reach;
 use fleetdiff_diff::compare::{Compared, Finding, Settings};
 use fleetdiff_diff::export::markdown::{LONGEST, markdown};
 use fleetdiff_diff::flame::Sides;
@@ -40,8 +41,9 @@ fn a_comment_has_headline_totals_and_what_is_significant() {
     let compared = found(&sides(), &settings);
     let comment = markdown(&export(&compared, &settings), 20);
     let expected = format!(
-        "**{HEADLINE}**\n\ncpu, functions at the leaf of the stack (self): base 25,620 samples in 3 runs, head 27,120 samples in 3 runs. Three runs a side.\n\n\
-         | function | base | head | ratio (95 % interval) | verdict |\n"
+        "**{HEADLINE}**\n\ncpu, functions at the leaf of the stack (self): base 25,620 samples in 3 runs, head 27,120 samples in 3 runs. Three runs a side.\n\n{}\n\n\
+         | function | base | head | ratio (95 % interval) | verdict |\n",
+        reach(&compared).unwrap()
     );
     assert!(comment.starts_with(&expected), "{comment}");
     let significant: Vec<&Finding> = compared
