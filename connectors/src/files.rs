@@ -3,11 +3,13 @@
 //!
 //! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll gives one file, which was read and
 //! decoded ahead (`ahead.rs`). A bad line or file becomes a rejected part at its place, and does not affect the rest of the fleet. [`RecordedFleet::entries`]
-//! gives the same profiles undecoded, for forwarding. [`write_fleet`] writes such a folder.
+//! gives the same profiles undecoded, for forwarding. [`write_fleet`] writes such a folder, [`FleetRecorder`] adds to one what agents
+//! give.
 
 mod ahead;
 mod error;
 mod manifest;
+mod record;
 mod write;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,7 @@ use self::ahead::Ahead;
 use self::manifest::{MANIFEST, ManifestLine, ManifestLines, ProfileFile};
 
 pub use error::FleetError;
+pub use record::{FleetRecorder, Given};
 pub use write::{FileFormat, FleetWriter, write_fleet};
 
 /// The one partition of a folder.

@@ -4,10 +4,12 @@
 //! no transport; [`files`] and [`kafka`] bring bytes and know no format. Outputs are created and never changed: an
 //! existing file must be equal.
 
+mod agent;
 pub mod alerts;
 pub mod files;
 pub mod kafka;
 pub mod lock;
 pub mod output;
 pub mod parquet;
+pub mod pull;
 pub mod receivers;

@@ -9,6 +9,7 @@ mod generate;
 mod man;
 mod power;
 mod publish;
+mod pull;
 mod replay;
 mod report;
 mod test_receivers;
@@ -85,6 +86,16 @@ pub(crate) enum Command {
     /// this format already as it is; as otlp or delta, files that cannot be decoded are skipped with a warning.
     #[command(after_help = publish::EXAMPLES)]
     Publish(publish::PublishArgs),
+    /// Record profiles of programs that serve them, as Go's /debug/pprof does, into a folder or onto a topic
+    ///
+    /// Each pod is asked for one profile after the other. Profiles are kept as they come, in a folder that `fleetdiff replay` reads, or on a
+    /// topic that `fleetdiff watch` reads. Pods of the baseline and of the canary are recorded by one command whose targets have
+    /// labels, or by two commands into one folder or topic.
+    ///
+    /// A pod that does not answer is asked again in the next round, and a warning says so once. Names and files of targets are looked at each
+    /// round, so that pods may come and go.
+    #[command(after_help = pull::EXAMPLES)]
+    Pull(pull::PullArgs),
     /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
     ///
     /// --regress, --cells and --factor replace the change that the preset makes; if only some of them are given, the others are
@@ -143,6 +154,7 @@ impl Command {
             Self::Watch(args) => watch::run(args, log),
             Self::TestReceivers(args) => test_receivers::run(args),
             Self::Publish(args) => publish::run(args),
+            Self::Pull(args) => pull::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Delta(args) => delta::run(args),
             Self::Diff(args) => diff::run(args),

