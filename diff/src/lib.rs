@@ -15,6 +15,7 @@ pub mod page;
 pub mod paint;
 pub mod pairs;
 mod report;
+pub mod shorten;
 mod sides;
 mod stacks;
 pub mod svg;

@@ -7,9 +7,10 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 
 use crate::compare::{Compared, Finding, Method, Settings};
 use crate::figures;
+use crate::shorten::shortened;
 
 /// Longest name of a function within the sentence, in characters.
-const LONGEST: usize = 100;
+pub(super) const LONGEST: usize = 100;
 
 /// The function that differs most, by how much, how many callers follow it and how many other functions differ; what was
 /// tested if nothing differs; what was missing if nothing could be tested. Without its full stop.
@@ -55,7 +56,7 @@ pub fn headline(compared: &Compared, settings: &Settings) -> String {
 
 /// What differs, and by how much.
 fn finding(finding: &Finding, compared: &Compared) -> String {
-    let name = shortened(&finding.function);
+    let name = shortened(&finding.function, LONGEST);
     let points = 100.0 * (finding.share.head - finding.share.base);
     let digits = if points.abs() < 0.1 { 3 } else { 1 };
     let change = format!("{points:+.digits$} points of {} ({})", whole(compared), finding.count_kind.name());
@@ -77,16 +78,6 @@ fn whole(compared: &Compared) -> String {
         (Values::Samples, ProfileType::Cpu) => "CPU".to_owned(),
         (Values::Samples, other) => format!("{} samples", other.name()),
     }
-}
-
-/// A name whose middle is left out if it is long.
-pub(super) fn shortened(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= LONGEST {
-        return name.to_owned();
-    }
-    let half = LONGEST / 2;
-    letters[..half].iter().chain(&['…']).chain(&letters[letters.len() - half + 1..]).collect()
 }
 
 fn untested(compared: &Compared, settings: &Settings) -> String {

@@ -29,8 +29,11 @@ pub(super) fn explain(compared: &mut Compared, sides: &Sides<Vec<Recording>>, is
         return;
     }
     let nested = Nested::of(sides, &standing);
+    let lowest = nested.unexplained(&standing);
     let causes: BTreeMap<&Arc<str>, Arc<str>> = (0..standing.len())
-        .filter_map(|caller| Some((&standing[caller].0, Arc::clone(&standing[nested.cause(caller, &standing)?].0))))
+        .filter_map(|caller| {
+            Some((&standing[caller].0, Arc::clone(&standing[nested.cause(caller, &standing, &lowest)?].0)))
+        })
         .collect();
     for finding in compared.findings.iter_mut().filter(|finding| stands(finding)) {
         finding.cause = causes.get(&finding.function).map(|cause| cause.to_string());
@@ -86,12 +89,15 @@ impl Nested {
             && float(below) >= SAME * float(self.own[caller])
     }
 
-    /// The function that explains a caller and that none explains: that with the most samples below it.
-    fn cause(&self, caller: usize, standing: &[(Arc<str>, bool)]) -> Option<usize> {
+    /// The functions that none explains.
+    fn unexplained(&self, standing: &[(Arc<str>, bool)]) -> Vec<usize> {
         let all = || 0..standing.len();
-        let lowest = all()
-            .filter(|&callee| self.explains(callee, caller, standing))
-            .filter(|&callee| !all().any(|other| self.explains(other, callee, standing)));
-        lowest.max_by(|&a, &b| self.under(caller, a).cmp(&self.under(caller, b)).then(b.cmp(&a)))
+        all().filter(|&callee| !all().any(|other| self.explains(other, callee, standing))).collect()
+    }
+
+    /// Of the functions that none explains, that which explains a caller and has the most samples below it.
+    fn cause(&self, caller: usize, standing: &[(Arc<str>, bool)], lowest: &[usize]) -> Option<usize> {
+        let found = lowest.iter().copied().filter(|&callee| self.explains(callee, caller, standing));
+        found.max_by(|&a, &b| self.under(caller, a).cmp(&self.under(caller, b)).then(b.cmp(&a)))
     }
 }

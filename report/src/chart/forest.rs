@@ -1,6 +1,6 @@
 //! Intervals one below the other, as in a meta-analysis: one row for each cell.
 
-use fleetdiff_diff::export::markdown::escape::shortened;
+use fleetdiff_diff::shorten::shortened;
 use fleetdiff_pipeline::rules::advice::effect_of;
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::rows::Interval;

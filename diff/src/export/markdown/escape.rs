@@ -1,5 +1,7 @@
 //! Names and sentences within a table of GitHub's Markdown.
 
+use crate::shorten::shortened;
+
 /// Most characters shown of a name; the middle of a longer name is left out, since its ends identify the package and
 /// the function.
 pub const NAME: usize = 80;
@@ -53,16 +55,6 @@ fn ends_a_line(character: char) -> bool {
     character.is_control() || character == '\u{2028}' || character == '\u{2029}'
 }
 
-/// At most `most` characters, with the middle left out.
-pub fn shortened(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.to_owned();
-    }
-    let (front, back) = ((most - 1) / 2, most / 2);
-    text.chars().take(front).chain(['…']).chain(text.chars().skip(length - back)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,13 +73,5 @@ mod tests {
         assert_eq!(code("a|b"), r"`a\|b`");
         assert_eq!(code(r"a\|b"), r"`a\\\|b`");
         assert_eq!(code(r"a\\|b||"), r"`a\\\|b\|\|`");
-    }
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        let name: String = ('a'..='z').cycle().take(200).collect();
-        let short = shortened(&name, NAME);
-        assert_eq!(short.chars().count(), NAME);
-        assert!(name.starts_with(&short[..39]) && name.ends_with(&short[short.len() - 40..]), "{short}");
     }
 }
