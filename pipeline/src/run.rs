@@ -330,20 +330,3 @@ impl Feeder {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::in_memory::Collected;
-    use super::*;
-
-    /// The others have nothing to read, and wait for what this one says.
-    #[test]
-    fn regression_a_worker_that_panics_ends_the_run() {
-        let sources: Arc<SourceFactory> = Arc::new(|worker: usize, _| {
-            assert_ne!(worker, 1, "no sources for");
-            Ok(Vec::new())
-        });
-        let ended = run(&Config::default(), 3, sources, Box::new(Collected::default()));
-        assert!(matches!(ended, Err(RunError::Panic)), "{ended:?}");
-    }
-}

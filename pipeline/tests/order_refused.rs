@@ -1,5 +1,5 @@
 //! Records that are all refused reach the tables although nothing good comes, and with the decisions of that run the same rows
-//! are written whenever the records are read again.
+//! are written whenever the records are read again. A worker that panics ends the run for all.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/log.rs"]
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
 use fleetdiff_pipeline::run::in_memory::{Collected, sources};
-use fleetdiff_pipeline::run::{Ended, Service, run_service};
+use fleetdiff_pipeline::run::{Ended, RunError, Service, SourceFactory, run, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{Decoded, Position, Stamped};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -131,4 +131,15 @@ fn order_refused_records_reach_the_tables_before_anything_good_and_are_there_aga
         assert!(same == tables, "{workers} workers: other rows with the same decisions {decisions:?}");
     }
     assert_ne!(again(&records, &[], 2).ledger, tables.ledger, "without the decisions less is late");
+}
+
+/// The others have nothing to read, and wait for what this one says.
+#[test]
+fn regression_a_worker_that_panics_ends_the_run() {
+    let sources: Arc<SourceFactory> = Arc::new(|worker: usize, _| {
+        assert_ne!(worker, 1, "no sources for");
+        Ok(Vec::new())
+    });
+    let ended = run(&Config::default(), 3, sources, Box::new(Collected::default()));
+    assert!(matches!(ended, Err(RunError::Panic)), "{ended:?}");
 }
