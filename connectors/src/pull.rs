@@ -1,6 +1,6 @@
 //! Pulls profiles from running programs that serve them: Go's `/debug/pprof`, and what speaks like it.
 //!
-//! [`Targets`] says where they are, a list or a DNS name; [`Endpoint::pull`] asks one of them for one profile.
+//! [`Targets`] says where they are, a list or a DNS name; [`Puller::pull`] asks one of them for one profile.
 
 mod targets;
 
