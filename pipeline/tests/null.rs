@@ -87,7 +87,7 @@ fn twin_cells() {
     let outcomes = run(
         "twin: 9 cells, one function x 1.6",
         &Experiment::named(Fleet::null_cells).regressing(hit, 1.6),
-        seeds_to(3),
+        seeds_to(1),
     );
     assert_found(&outcomes, 1);
 }
@@ -98,7 +98,7 @@ fn twin_request_labels() {
     let outcomes = run(
         "twin: request labels, one function x 1.4",
         &Experiment::named(Fleet::null_request_labels).regressing(hit, 1.4),
-        seeds_to(3),
+        seeds_to(1),
     );
     assert_found(&outcomes, 1);
 }
@@ -108,7 +108,7 @@ fn twin_hour_edge() {
     let outcomes = run(
         "twin: across an hour, one function x 8",
         &Experiment::named(Fleet::null_hour_edge).regressing(Cells::all(), 8.0),
-        seeds_to(3),
+        seeds_to(1),
     );
     assert_found(&outcomes, 6);
 }
@@ -118,7 +118,7 @@ fn twin_rollout_under_drift() {
     let outcomes = run(
         "twin: roll-out, one function x 1.3",
         &Experiment::deployed(Fleet::rollout).regressing(Cells::all(), 1.3),
-        seeds_to(3),
+        seeds_to(1),
     );
     assert_found(&outcomes, 1);
 }

@@ -34,7 +34,7 @@ fn twin_rings() {
     let outcomes = run(
         "twin: rings, one function x 1.5 in the second and third",
         &Experiment::deployed(Fleet::rings).regressing(Cells::all(), 1.5),
-        1..=2,
+        1..=1,
     );
     assert_found(&outcomes, 2);
 }
@@ -46,7 +46,7 @@ fn twin_rings_at_twice_the_load() {
     let config = Config { evaluate_every: Nanos::from_seconds(60), ..Config::default() };
     let changed = "cache::probe";
     let flagged_by = |factor: f64| {
-        over(1..=2, |seed| {
+        over(1..=1, |seed| {
             let fleet = Fleet::rings_at_twice_the_load(seed).regress(changed, Cells::all(), factor).build();
             let tables = rows(&config, &fleet);
             let differs =
@@ -73,7 +73,7 @@ fn twin_rings_at_twice_the_load() {
 fn twin_scaling_over_rings() {
     let config = Config { evaluate_every: Nanos::from_seconds(600), ..Config::default() };
     let function = Fleet::DEMO_FUNCTION;
-    let findings = over(1..=2, |seed| {
+    let findings = over(1..=1, |seed| {
         let both = Ring::new("v43", 20).starts_after(Nanos::from_seconds(120)).with_changes();
         let fleet = Fleet::under_load(seed).scales_worse(function, Cells::all(), 0.5).ring(both).build();
         rows(&config, &fleet).scaling_findings
