@@ -31,7 +31,7 @@ use self::ahead::Ahead;
 use self::manifest::{MANIFEST, ManifestLine, ManifestLines, ProfileFile};
 
 pub use error::FleetError;
-pub use record::{FleetRecorder, Given};
+pub use record::FleetRecorder;
 pub use write::{FileFormat, FleetWriter, write_fleet};
 
 /// The one partition of a folder.

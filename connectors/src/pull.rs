@@ -13,7 +13,7 @@ use ureq::Agent;
 
 use crate::agent::{agent, in_words};
 
-pub use targets::{Labels, Target, Targets, TargetsError};
+pub use targets::{Target, Targets, TargetsError};
 
 /// Where the profiles of a program are by default.
 const PATH: &str = "/debug/pprof";

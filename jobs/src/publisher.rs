@@ -1,10 +1,12 @@
 //! How records are written to the configured topic, for the commands that do so.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::topic;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Flags, OfTopic};
 use crate::failure::Failure;
 use crate::ranges::whole;
 
@@ -30,6 +32,11 @@ pub(crate) enum RecordKey {
     Pod,
     /// Records go to the partitions in turn
     None,
+}
+
+/// Whether a command line names a topic, by itself or in a file.
+pub(crate) fn is_named(config: Option<&Path>, flags: &Flags<OfTopic>) -> bool {
+    config.is_some() || flags.has("kafka.brokers") || flags.has("kafka.topic")
 }
 
 /// A publisher to the configured topic, which is created if it does not exist.

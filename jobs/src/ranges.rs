@@ -5,6 +5,10 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use fleetdiff_schemas::time::Nanos;
+
+use crate::configuration::Setting;
+
 /// Whether a number is a rate or a probability that leaves something open: above 0 and below 1.
 pub(crate) fn is_within_one(number: f64) -> bool {
     number > 0.0 && number < 1.0
@@ -45,6 +49,11 @@ pub(crate) fn requests(text: &str) -> Result<f64, String> {
 /// A part of a whole, all and nothing included.
 pub(crate) fn part(text: &str) -> Result<f64, String> {
     within(text, 0.0..=1.0)
+}
+
+/// A length of time.
+pub(crate) fn length(text: &str) -> Result<Nanos, String> {
+    Nanos::from_text(text).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
 }
 
 /// A seed: any number.

@@ -4,31 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fleetdiff_formats::Format;
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{ProfileType, Temporality};
-use fleetdiff_schemas::time::TimeRange;
+use fleetdiff_formats::{Format, Labels};
 
 use super::error::FleetError;
 use super::manifest::MANIFEST;
 use super::write::{ManifestLine, folder_name};
-
-/// A profile as an agent gave it.
-#[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
-    /// Whose it is.
-    pub identity: &'a Identity,
-    /// What was observed.
-    pub profile_type: ProfileType,
-    /// Since when it counts.
-    pub temporality: Temporality,
-    /// When it was taken.
-    pub window: TimeRange,
-    /// Its format.
-    pub format: Format,
-    /// Its bytes.
-    pub bytes: &'a [u8],
-}
 
 /// Adds to a fleet, whose folder may be read at any time: a line of the manifest comes after its file, whole.
 #[derive(Debug)]
@@ -54,21 +34,21 @@ impl FleetRecorder {
         Ok(Self { folder, manifest })
     }
 
-    /// Adds a profile. Its file is `profiles/POD/TYPE-TIME.pb.gz` or of another ending, TIME being when it began in nanoseconds.
+    /// Adds a profile of which this is known. Its file is `profiles/POD/TYPE-TIME.pb.gz` or of another ending, TIME being when it began in
+    /// nanoseconds.
     ///
     /// # Errors
     /// [`FleetError::Write`] if it cannot be written.
-    pub fn add(&mut self, given: &Given<'_>) -> Result<(), FleetError> {
-        let Given { identity, profile_type, temporality, window, format, bytes } = *given;
+    pub fn add(&mut self, labels: &Labels, format: Format, bytes: &[u8]) -> Result<(), FleetError> {
         let ending = if format == Format::Pprof { "pb.gz" } else { format.name() };
-        let pod = folder_name(identity.pod.as_str());
-        let file = format!("profiles/{pod}/{}-{}.{ending}", profile_type.name(), window.start.0);
+        let pod = folder_name(labels.identity.pod.as_str());
+        let began = labels.window.map_or(0, |window| window.start.0);
+        let file = format!("profiles/{pod}/{}-{began}.{ending}", labels.profile_type.name());
         let path = self.folder.join(&file);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(&path, bytes)).map_err(|source| FleetError::Write { path, source })?;
-        let line = ManifestLine::without_requests(identity, (profile_type, temporality, window), &file, format.name());
         // One write, so that whoever reads meanwhile sees no part of a line.
-        let written = self.manifest.write_all(&line.text());
+        let written = self.manifest.write_all(&ManifestLine::of(labels, &file, format.name()).text());
         written.map_err(|source| FleetError::Write { path: self.folder.join(MANIFEST), source })
     }
 }

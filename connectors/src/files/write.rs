@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_formats::{folded, otlp, pprof};
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Temporality};
-use fleetdiff_schemas::time::TimeRange;
+use fleetdiff_formats::{Labels, folded, otlp, pprof};
+use fleetdiff_schemas::profile::{Profile, Temporality};
 use serde::Serialize;
 
 use super::error::FleetError;
@@ -87,7 +85,8 @@ impl FleetWriter {
         let bytes = encoded.map_err(|source| FleetError::Encode { path: path.clone(), source })?;
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(&path, bytes)).map_err(|source| FleetError::Write { path, source })?;
-        let line = ManifestLine::of(profile, &file, self.format.name());
+        let labels = Labels::of(profile);
+        let line = ManifestLine::of(&labels, &file, self.format.name());
         self.manifest.write_all(&line.text()).map_err(|source| self.manifest_unwritable(source))
     }
 
@@ -153,8 +152,10 @@ pub(super) struct ManifestLine<'a> {
     pod: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
-    start_unix_nano: i64,
-    end_unix_nano: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_unix_nano: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_unix_nano: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     process_start_unix_nano: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,28 +167,13 @@ pub(super) struct ManifestLine<'a> {
 }
 
 impl<'a> ManifestLine<'a> {
-    fn of(profile: &'a Profile, file: &'a str, format: &'a str) -> Self {
-        let about = (profile.profile_type, profile.temporality, profile.window);
-        Self {
-            requests: profile.requests.map(|requests| requests.count),
-            requests_start_unix_nano: profile.requests.map(|requests| requests.window.start.0),
-            requests_end_unix_nano: profile.requests.map(|requests| requests.window.end.0),
-            ..Self::without_requests(&profile.identity, about, file, format)
-        }
-    }
-
-    /// A line of a profile of which nobody knows what was served meanwhile.
-    pub(super) fn without_requests(
-        identity: &'a Identity,
-        (profile_type, temporality, window): (ProfileType, Temporality, TimeRange),
-        file: &'a str,
-        format: &'a str,
-    ) -> Self {
+    pub(super) fn of(labels: &'a Labels, file: &'a str, format: &'a str) -> Self {
+        let identity = &*labels.identity;
         Self {
             file,
             format,
-            profile_type: profile_type.name(),
-            temporality,
+            profile_type: labels.profile_type.name(),
+            temporality: labels.temporality,
             service: identity.service.as_str(),
             build: identity.build.as_str(),
             region: identity.region.as_str(),
@@ -195,12 +181,12 @@ impl<'a> ManifestLine<'a> {
             hardware: identity.hardware.as_str(),
             pod: identity.pod.as_str(),
             node: identity.node.as_ref().map(|node| node.as_str()),
-            start_unix_nano: window.start.0,
-            end_unix_nano: window.end.0,
+            start_unix_nano: labels.window.map(|window| window.start.0),
+            end_unix_nano: labels.window.map(|window| window.end.0),
             process_start_unix_nano: identity.process_start.map(|start| start.0),
-            requests: None,
-            requests_start_unix_nano: None,
-            requests_end_unix_nano: None,
+            requests: labels.requests,
+            requests_start_unix_nano: labels.requests_window.map(|window| window.start.0),
+            requests_end_unix_nano: labels.requests_window.map(|window| window.end.0),
         }
     }
 

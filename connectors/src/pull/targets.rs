@@ -11,23 +11,6 @@ use serde::Deserialize;
 
 use super::{Endpoint, PATH};
 
-/// What is known of pods besides where they are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labels {
-    /// What is deployed.
-    pub service: String,
-    /// Its version.
-    pub build: String,
-    /// Where it runs.
-    pub region: String,
-    /// The group of requests or of pods.
-    pub cohort: String,
-    /// The kind of machine.
-    pub hardware: String,
-    /// The machine.
-    pub node: Option<String>,
-}
-
 /// Where pods are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -39,13 +22,13 @@ pub enum Target {
     File(PathBuf),
 }
 
-/// All targets, with the labels of those that have none of their own.
+/// All targets, with what holds for those that say nothing else.
 #[derive(Clone, Debug)]
 pub struct Targets {
     /// Where.
     pub targets: Vec<Target>,
-    /// Labels where a target has none.
-    pub labels: Labels,
+    /// Whose profiles they are where a target does not say it; its pod is not heeded.
+    pub identity: Identity,
 }
 
 /// Why it is not known where pods are.
@@ -110,18 +93,18 @@ impl Targets {
 
     fn of(&self, target: &Target) -> Result<Vec<Endpoint>, TargetsError> {
         match target {
-            Target::Address(address) => Ok(vec![endpoint(address, &self.labels, &BTreeMap::new())]),
+            Target::Address(address) => Ok(vec![endpoint(address, &self.identity, &BTreeMap::new())]),
             Target::Name(name) => {
                 let unknown = |source| TargetsError::Name { name: name.clone(), source };
                 let addresses = name.to_socket_addrs().map_err(unknown)?;
-                Ok(addresses.map(|address| endpoint(&address.to_string(), &self.labels, &BTreeMap::new())).collect())
+                Ok(addresses.map(|address| endpoint(&address.to_string(), &self.identity, &BTreeMap::new())).collect())
             }
             Target::File(path) => {
                 let text = fs::read(path).map_err(|source| TargetsError::File { path: path.clone(), source })?;
                 let groups: Vec<Group> = serde_json::from_slice(&text)
                     .map_err(|source| TargetsError::Form { path: path.clone(), source })?;
                 let of_group = |group: &Group| {
-                    let one = |address: &String| endpoint(address, &self.labels, &group.labels);
+                    let one = |address: &String| endpoint(address, &self.identity, &group.labels);
                     group.targets.iter().map(one).collect::<Vec<_>>()
                 };
                 Ok(groups.iter().flat_map(of_group).collect())
@@ -132,7 +115,7 @@ impl Targets {
 
 /// An address with what is known of it; labels of its own come first. Its pod is the address without scheme and path, unless a label
 /// names it.
-fn endpoint(address: &str, all: &Labels, own: &BTreeMap<String, String>) -> Endpoint {
+fn endpoint(address: &str, all: &Identity, own: &BTreeMap<String, String>) -> Endpoint {
     let label = |key: &str| own.get(key).map(String::as_str);
     let (scheme, rest) = address.split_once("://").unwrap_or_else(|| (label("__scheme__").unwrap_or("http"), address));
     let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
@@ -142,12 +125,12 @@ fn endpoint(address: &str, all: &Labels, own: &BTreeMap<String, String>) -> Endp
     };
     let path = if path == "/" { String::new() } else { path };
     let identity = Identity {
-        service: label("service").unwrap_or(&all.service).into(),
-        build: label("build").unwrap_or(&all.build).into(),
-        region: label("region").unwrap_or(&all.region).into(),
-        cohort: label("cohort").unwrap_or(&all.cohort).into(),
-        hardware: label("hardware").unwrap_or(&all.hardware).into(),
-        node: label("node").or(all.node.as_deref()).map(Into::into),
+        service: label("service").map_or_else(|| all.service.clone(), Into::into),
+        build: label("build").map_or_else(|| all.build.clone(), Into::into),
+        region: label("region").map_or_else(|| all.region.clone(), Into::into),
+        cohort: label("cohort").map_or_else(|| all.cohort.clone(), Into::into),
+        hardware: label("hardware").map_or_else(|| all.hardware.clone(), Into::into),
+        node: label("node").map_or_else(|| all.node.clone(), |node| Some(node.into())),
         pod: label("pod").unwrap_or(host).into(),
         process_start: None,
     };
@@ -158,22 +141,23 @@ fn endpoint(address: &str, all: &Labels, own: &BTreeMap<String, String>) -> Endp
 mod tests {
     use super::*;
 
-    fn labels() -> Labels {
-        let unknown = || "unknown".to_owned();
-        Labels {
-            service: "shop".to_owned(),
-            build: "v1".to_owned(),
-            region: unknown(),
-            cohort: unknown(),
-            hardware: unknown(),
+    fn shop() -> Identity {
+        Identity {
+            service: "shop".into(),
+            build: "v1".into(),
+            region: "unknown".into(),
+            cohort: "unknown".into(),
+            hardware: "unknown".into(),
             node: None,
+            pod: "".into(),
+            process_start: None,
         }
     }
 
     #[test]
     fn addresses_are_urls_and_pods() {
         let of = |address: &str| {
-            let found = endpoint(address, &labels(), &BTreeMap::new());
+            let found = endpoint(address, &shop(), &BTreeMap::new());
             (found.url, found.identity.pod.to_string())
         };
         let cases = [
@@ -195,7 +179,7 @@ mod tests {
             {"targets": ["10.0.0.3:6060"], "labels": {"pod": "shop-3", "__scheme__": "https", "__metrics_path__": "/pprof"}}]"#;
         fs::write(&path, groups).unwrap();
         let targets =
-            Targets { targets: vec![Target::of("dns:localhost:6060"), Target::File(path.clone())], labels: labels() };
+            Targets { targets: vec![Target::of("dns:localhost:6060"), Target::File(path.clone())], identity: shop() };
         let (found, faults) = targets.resolve();
         assert!(faults.is_empty(), "{faults:?}");
         let seen: Vec<(&str, &str, &str)> = found
@@ -212,7 +196,7 @@ mod tests {
         fs::write(&path, "[{\"targets\": 7}]").unwrap();
         let targets = Targets {
             targets: vec![Target::File(path), Target::of("dns:no.such.host.invalid:1"), Target::of("10.0.0.9:1")],
-            labels: labels(),
+            identity: shop(),
         };
         let (found, faults) = targets.resolve();
         assert_eq!((found.len(), faults.len()), (1, 2), "{faults:?}");

@@ -10,11 +10,11 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
-use crate::configuration::{Configuration, Flags, OfTopic, Setting};
+use crate::configuration::{Configuration, Flags, OfTopic};
 use crate::failure::Failure;
 use crate::progress::bar;
 use crate::publisher::{self, PartitionArgs};
-use crate::ranges::{factor, part, requests, seed, whole};
+use crate::ranges::{factor, length, part, requests, seed, whole};
 
 /// Heading of the flags that say what the fleet is.
 const FLEET: &str = "Fleet";
@@ -106,7 +106,7 @@ pub(crate) enum Preset {
 
 /// Makes a fleet and prints a summary of it.
 pub(crate) fn run(args: &GenerateArgs) -> Result<(), Failure> {
-    let to_topic = args.config.is_some() || args.flags.has("kafka.brokers") || args.flags.has("kafka.topic");
+    let to_topic = publisher::is_named(args.config.as_deref(), &args.flags);
     match &args.output {
         Some(_) if to_topic => {
             Err(Failure::usage("a fleet goes to one place", "give either --output or --brokers and --topic"))
@@ -195,10 +195,6 @@ fn builder(args: &GenerateArgs) -> Result<FleetBuilder, Failure> {
         .late(args.late, args.late_by)
         .duplicates(args.duplicates)
         .restarts(args.restarts))
-}
-
-fn length(text: &str) -> Result<Nanos, String> {
-    Nanos::from_text(text).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
 }
 
 fn pods(text: &str) -> Result<(u32, u32), String> {

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fleetdiff_connectors::pull::{Labels, Pull, Puller, Target, Targets};
+use fleetdiff_connectors::pull::{Pull, Puller, Target, Targets};
 use fleetdiff_formats::Options;
+use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::time::Nanos;
 
 use self::place::Place;
@@ -21,6 +22,8 @@ use crate::configuration::{Flags, OfTopic, Setting};
 use crate::failure::Failure;
 use crate::progress::spinner;
 use crate::publisher::PartitionArgs;
+use crate::ranges::length;
+use crate::signals::stop_on_signals;
 
 /// Heading of the flags that say whose profiles they are.
 const IDENTITY: &str = "Whose profiles they are, where a target does not say it";
@@ -67,7 +70,7 @@ pub(crate) struct PullArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = every)]
     pub(crate) every: Nanos,
     /// How long to record, to a round [default: until SIGINT or SIGTERM]
-    #[arg(long = "for", value_name = "DURATION", value_parser = length)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = some)]
     pub(crate) lasts: Option<Nanos>,
     /// What is deployed
     #[arg(long, help_heading = IDENTITY)]
@@ -88,12 +91,7 @@ pub(crate) struct PullArgs {
 
 /// Records until it is time, and prints how much came.
 pub(crate) fn run(args: &PullArgs) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // A second signal ends the program at once.
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_on_signals()?;
     if args.lasts.is_some_and(|lasts| lasts < args.every) {
         return Err(Failure::usage("--for is shorter than a round", "give --for at least as long as --every"));
     }
@@ -158,15 +156,17 @@ fn root(fault: &dyn std::error::Error) -> String {
 
 fn targets(args: &PullArgs) -> Targets {
     let listed = args.targets.iter().map(|text| Target::of(text));
-    let labels = Labels {
-        service: args.service.clone().unwrap_or_default(),
-        build: args.build.clone().unwrap_or_default(),
-        region: args.region.clone(),
-        cohort: args.cohort.clone(),
-        hardware: args.hardware.clone(),
+    let identity = Identity {
+        service: args.service.as_deref().unwrap_or_default().into(),
+        build: args.build.as_deref().unwrap_or_default().into(),
+        region: args.region.as_str().into(),
+        cohort: args.cohort.as_str().into(),
+        hardware: args.hardware.as_str().into(),
         node: None,
+        pod: "".into(),
+        process_start: None,
     };
-    Targets { targets: listed.chain(args.targets_file.clone().map(Target::File)).collect(), labels }
+    Targets { targets: listed.chain(args.targets_file.clone().map(Target::File)).collect(), identity }
 }
 
 /// No more than can be read again.
@@ -183,12 +183,13 @@ fn kind(text: &str) -> Result<Pull, String> {
     found.ok_or_else(|| "expected cpu, heap, mutex or block".to_owned())
 }
 
-fn length(text: &str) -> Result<Nanos, String> {
-    Nanos::from_text(text).filter(|length| length.0 > 0).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
+/// Some time, and not none.
+fn some(text: &str) -> Result<Nanos, String> {
+    length(text).ok().filter(|length| length.0 > 0).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
 }
 
 /// Go takes whole seconds.
 fn every(text: &str) -> Result<Nanos, String> {
     let is_within = |length: &Nanos| length.0 % 1_000_000_000 == 0 && length.0 <= 3_600_000_000_000;
-    length(text).ok().filter(is_within).ok_or_else(|| "expected whole seconds, 1s to 1h".to_owned())
+    some(text).ok().filter(is_within).ok_or_else(|| "expected whole seconds, 1s to 1h".to_owned())
 }

@@ -42,6 +42,7 @@ use crate::failure::Failure;
 use crate::logging::Log;
 use crate::output::guidance::GuidanceLog;
 use crate::output::{AlertTarget, GRACE, Output};
+use crate::signals::stop_on_signals;
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -249,17 +250,6 @@ fn sources(configuration: &Configuration, partitions: Partitions, until_end: boo
         }
         Ok(sources)
     })
-}
-
-/// Set by SIGINT or SIGTERM; a second one ends the program at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // NB: in this order, so that the first signal does not see the flag that it sets itself.
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 /// Set by SIGHUP.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 use super::program::run;
-use super::served::GO;
+use super::served::{GO, must};
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
@@ -24,13 +24,6 @@ static CHECK: LazyLock<PathBuf> = LazyLock::new(|| {
     must(Command::new(&*GO).args(["build", "-o"]).arg(&program).arg(".").current_dir(checks()));
     program
 });
-
-fn must(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup.sh installs it"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stdout).unwrap()
-}
 
 fn check(command: &str, files: &[&Path]) -> Output {
     Command::new(&*CHECK).arg(command).args(files).output().unwrap()

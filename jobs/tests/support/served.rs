@@ -23,16 +23,18 @@ pub static GO: LazyLock<PathBuf> = LazyLock::new(|| {
     installed
 });
 
-fn must(command: &mut Command) {
+/// What a command prints, which must succeed.
+pub fn must(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup.sh installs it"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pull");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulled");
-    let built = Command::new(&*GO).args(["build", "-o"]).arg(&program).arg(".").current_dir(source).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    must(Command::new(&*GO).args(["build", "-o"]).arg(&program).arg(".").current_dir(source));
     program
 });
 

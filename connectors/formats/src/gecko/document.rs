@@ -90,6 +90,17 @@ pub(super) struct Tables<'a> {
     pub(super) sources: Option<Sources>,
 }
 
+impl Tables<'_> {
+    /// Whether they have a part in what the frames of a thread are called, so that these are not those of other threads.
+    pub(super) fn names_frames(&self) -> bool {
+        self.string_array.is_some()
+            || self.frame_table.is_some()
+            || self.func_table.is_some()
+            || self.resource_table.is_some()
+            || self.sources.is_some()
+    }
+}
+
 /// A tree: callers stand before whom they call.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -73,7 +73,8 @@ impl Threads<'_, '_> {
         }
         let own: Tables<'_> = json::read("thread", text, self.budget)?;
         let known = Known::of(&own, &self.file.shared, &self.file.libs)?;
-        let frames = match self.shared.take().filter(|_| own.frame_table.is_none()) {
+        let is_shared = !own.names_frames();
+        let frames = match self.shared.take_if(|_| is_shared) {
             Some(frames) => frames,
             None => known.places(self.budget, sink)?,
         };
@@ -90,7 +91,9 @@ impl Threads<'_, '_> {
             let path = stack.map_or(Ok(Vec::new()), |stack| known.path(stack, &frames, self.budget))?;
             sink.sample(Stack { frames: path, count, cohort: None, value: 0 }, SampleDetails { at: *at, ..about })?;
         }
-        self.shared = Some(frames).filter(|_| own.frame_table.is_none());
+        if is_shared {
+            self.shared = Some(frames);
+        }
         Ok(())
     }
 

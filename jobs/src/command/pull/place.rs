@@ -1,11 +1,10 @@
 //! Where what is pulled goes: into a folder, or onto a topic.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use fleetdiff_connectors::files::FleetRecorder;
 use fleetdiff_connectors::kafka::publish::{Outgoing, Publisher};
-use fleetdiff_formats::{Format, Labels};
+use fleetdiff_formats::Format;
 
 use super::PullArgs;
 use super::pods::Profile;
@@ -21,7 +20,7 @@ pub(super) enum Place {
 impl Place {
     /// The place that the command line names.
     pub(super) fn of(args: &PullArgs) -> Result<Self, Failure> {
-        let to_topic = args.config.is_some() || args.flags.has("kafka.brokers") || args.flags.has("kafka.topic");
+        let to_topic = publisher::is_named(args.config.as_deref(), &args.flags);
         match &args.to {
             Some(_) if to_topic => {
                 Err(Failure::usage("profiles go to one place", "give either --to or --brokers and --topic"))
@@ -47,23 +46,11 @@ impl Place {
     }
 
     /// Puts a profile there.
-    pub(super) fn put(&mut self, profile: Profile) -> Result<(), Failure> {
+    pub(super) fn put(&mut self, Profile { labels, bytes }: Profile) -> Result<(), Failure> {
         match self {
-            Self::Folder(recorder, _) => recorder.add(&profile.given()).map_err(Failure::of_fleet),
+            Self::Folder(recorder, _) => recorder.add(&labels, Format::Pprof, &bytes).map_err(Failure::of_fleet),
             Self::Topic(publisher, _) => {
-                let labels = Labels {
-                    identity: Arc::new(profile.identity),
-                    profile_type: profile.what.profile_type(),
-                    temporality: profile.what.temporality(),
-                    window: Some(profile.window),
-                    sent_at: None,
-                    requests: None,
-                    requests_window: None,
-                    unit: None,
-                    period: None,
-                    root_is_thread: false,
-                };
-                publisher.publish(Outgoing::File { labels, bytes: profile.bytes }).map_err(Failure::of_broker)
+                publisher.publish(Outgoing::File { labels, bytes }).map_err(Failure::of_broker)
             }
         }
     }

@@ -8,11 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fleetdiff_connectors::files::Given;
 use fleetdiff_connectors::pull::{Endpoint, Pull, Puller};
 use fleetdiff_diff::figures::grouped;
-use fleetdiff_formats::Format;
-use fleetdiff_schemas::identity::Identity;
+use fleetdiff_formats::Labels;
+use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 /// More pods than this are not followed by one process.
@@ -46,23 +45,8 @@ pub(super) enum Taken {
 
 /// A profile as it came.
 pub(super) struct Profile {
-    pub(super) identity: Identity,
-    pub(super) what: Pull,
-    pub(super) window: TimeRange,
+    pub(super) labels: Labels,
     pub(super) bytes: Vec<u8>,
-}
-
-impl Profile {
-    pub(super) fn given(&self) -> Given<'_> {
-        Given {
-            identity: &self.identity,
-            profile_type: self.what.profile_type(),
-            temporality: self.what.temporality(),
-            window: self.window,
-            format: Format::Pprof,
-            bytes: &self.bytes,
-        }
-    }
 }
 
 /// Why pods are not followed.
@@ -97,7 +81,7 @@ pub(super) struct Pods {
     threads: BTreeMap<Endpoint, (Arc<AtomicBool>, JoinHandle<()>)>,
     sender: SyncSender<Taken>,
     receiver: Receiver<Taken>,
-    answered: BTreeSet<String>,
+    answered: BTreeSet<PodId>,
     profiles: usize,
     failures: usize,
 }
@@ -156,7 +140,7 @@ impl Pods {
             match one {
                 Taken::Profile(profile) => {
                     self.profiles += 1;
-                    self.answered.insert(profile.identity.pod.to_string());
+                    self.answered.insert(profile.labels.identity.pod.clone());
                 }
                 Taken::Nothing { .. } => self.failures += 1,
             }
@@ -217,8 +201,19 @@ impl Asking {
         let begun = now();
         match self.puller.pull(&self.endpoint, what, self.schedule.every.as_secs()) {
             Ok(bytes) => {
-                let window = TimeRange { start: begun, end: now() };
-                Taken::Profile(Profile { identity: identity.clone(), what, window, bytes })
+                let labels = Labels {
+                    identity: Arc::new(identity.clone()),
+                    profile_type: what.profile_type(),
+                    temporality: what.temporality(),
+                    window: Some(TimeRange { start: begun, end: now() }),
+                    sent_at: None,
+                    requests: None,
+                    requests_window: None,
+                    unit: None,
+                    period: None,
+                    root_is_thread: false,
+                };
+                Taken::Profile(Profile { labels, bytes })
             }
             Err(why) => {
                 Taken::Nothing { pod: identity.pod.to_string(), what: what.profile_type().name(), why: why.to_string() }
