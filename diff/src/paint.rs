@@ -249,7 +249,7 @@ pub(crate) fn is_split(function: &Function) -> bool {
 
 /// Whether a frame of this verdict, where it did not change itself, is plainly grey.
 pub(crate) fn is_known(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Equivalent | Verdict::Compositional | Verdict::StandsOut)
+    matches!(verdict, Verdict::Equivalent | Verdict::Compositional | Verdict::Moved | Verdict::StandsOut)
 }
 
 /// `(head x weight - base) / total of the base` of each node, averages of the runs; all 0 where the base has no samples.

@@ -19,6 +19,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod limits;
 pub(crate) mod live_family;
 pub(crate) mod method;
+pub(crate) mod moved;
 pub(crate) mod naive;
 pub(crate) mod outlook;
 pub(crate) mod plain;

@@ -25,10 +25,14 @@ mod history;
 mod levels;
 #[path = "null/memory.rs"]
 mod memory;
+#[path = "support/rebuilt.rs"]
+mod other_builds;
 #[path = "null/properties.rs"]
 mod properties;
 #[path = "null/random_rings.rs"]
 mod random_rings;
+#[path = "null/rebuilt.rs"]
+mod rebuilt;
 #[path = "null/rings.rs"]
 mod rings;
 #[path = "null/seeds.rs"]

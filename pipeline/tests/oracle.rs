@@ -30,10 +30,14 @@ mod load;
 mod log;
 #[path = "oracle/memory.rs"]
 mod memory;
+#[path = "oracle/moved.rs"]
+mod moved;
 #[path = "oracle/names.rs"]
 mod names;
 #[path = "oracle/random.rs"]
 mod random;
+#[path = "support/rebuilt.rs"]
+mod rebuilt;
 #[path = "oracle/requests.rs"]
 mod requests;
 #[path = "oracle/rings.rs"]

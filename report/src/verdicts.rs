@@ -9,6 +9,7 @@ pub fn of_row(verdict: Verdict) -> Word {
     match verdict {
         Verdict::Equivalent => Word::new("no change", Tone::Same),
         Verdict::Compositional => Word::new("compositional", Tone::Same),
+        Verdict::Moved => Word::new("moved, renamed or inlined", Tone::Same),
         Verdict::SomePodsOutlying => Word::new("some pods outlying", Tone::Open),
         Verdict::Regressed => Word::new("regressed", Tone::More),
         Verdict::Improved => Word::new("improved", Tone::Less),

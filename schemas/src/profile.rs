@@ -1,8 +1,10 @@
 //! What a profiler saw, after decoding and before any decision about it.
 
 pub(crate) mod kinds;
+mod numbered;
 
 pub use self::kinds::{CountKind, Measure, ProfileType, Temporality};
+pub use self::numbered::Numbered;
 
 use std::sync::Arc;
 

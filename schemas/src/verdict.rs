@@ -52,6 +52,8 @@ named_enum! {
         SomePodsOutlying = "some_pods_outlying",
         /// The share moved only because another function's did.
         Compositional = "compositional",
+        /// Moved, renamed or inlined: in the other build another function has its cost, named in the row.
+        Moved = "moved",
         /// Equivalent: the change is shown to be within five percent.
         Equivalent = "equivalent",
         /// Neither significant nor equivalent.

@@ -43,6 +43,7 @@ const VERDICTS = {
   improved: 'cheaper',
   stands_out: 'stands out',
   compositional: 'unchanged: its share moved only because other shares did',
+  moved: 'unchanged: moved, renamed or inlined',
   equivalent: 'equivalent',
   inconclusive: 'inconclusive',
   too_rare: 'too rare to test',

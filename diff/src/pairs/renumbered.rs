@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_formats::names::Numbered;
 use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::profile::Numbered;
 
 use super::around::Around;
 use crate::sides::Sides;

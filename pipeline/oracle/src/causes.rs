@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::CountKind;
 
-use super::counts::{Archive, Tree};
+use super::counts::Tree;
 use super::family::{RowId, Selected};
 use super::statistics::always_valid::ln_e;
 use super::statistics::g::ln_p_iid;
@@ -34,14 +34,21 @@ type Samples = Vec<[f64; 2]>;
 /// A selected row of a cell.
 pub(super) type Here<'a> = (&'a RowId, &'a Selected);
 
-/// The cause of each selected row of a cell, in their order, from the stacks of the epoch.
-pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], threshold: Threshold) -> Vec<Cause> {
+/// The cause of each selected row of a cell, in their order, from the stacks of the epoch, given by path.
+pub(super) fn causes(
+    paths: &[Vec<usize>],
+    tree: &Tree,
+    here: &[Here<'_>],
+    threshold: Threshold,
+    figures: impl Fn(&RowId) -> Option<(f64, [f64; 2])>,
+) -> Vec<Cause> {
     let all = Samples::from_iter(
         tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| float(samples[arm])).sum())),
     );
-    let order = Order::of(archive, tree, here);
-    let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
-    let has_its_own = |row: usize| rest_is_selected(&parts[row].rest, &all, here[row].1, threshold);
+    let order = Order::of(paths, tree, here);
+    let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(paths, tree, &order, here, row)).collect();
+    let has_its_own =
+        |row: usize| rest_is_selected(&parts[row].rest, &all, here[row].1, figures(here[row].0), threshold);
     let explained: Vec<bool> = (0..here.len()).map(|row| !parts[row].under.is_empty() && !has_its_own(row)).collect();
     let cause = |row: usize| {
         let under = &parts[row].under;
@@ -69,7 +76,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(archive: &Archive, tree: &Tree, order: &Order, here: &[Here<'_>], row: usize) -> Self {
+    fn of(paths: &[Vec<usize>], tree: &Tree, order: &Order, here: &[Here<'_>], row: usize) -> Self {
         let nothing = vec![[0.0; 2]; tree.len()];
         let mut parts = Self { under: BTreeMap::new(), rest: nothing.clone() };
         let (id, selected) = here[row];
@@ -84,9 +91,9 @@ impl Parts {
             };
             (0..here.len()).filter(|other| is_under(&here[*other])).collect()
         };
-        for (block, paths) in tree.values().enumerate() {
-            for (path, samples) in paths.iter().filter(|(path, _)| archive.paths[**path].contains(&function)) {
-                let rows = lies_over(&archive.paths[*path]);
+        for (block, samples_of) in tree.values().enumerate() {
+            for (path, samples) in samples_of.iter().filter(|(path, _)| paths[**path].contains(&function)) {
+                let rows = lies_over(&paths[*path]);
                 for other in &rows {
                     add(&mut parts.under.entry(*other).or_insert_with(|| nothing.clone())[block], *samples);
                 }
@@ -116,11 +123,11 @@ fn below(stack: &[usize], function: usize) -> BTreeSet<usize> {
 struct Order(BTreeMap<(usize, usize), u64>);
 
 impl Order {
-    fn of(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> Self {
+    fn of(paths: &[Vec<usize>], tree: &Tree, here: &[Here<'_>]) -> Self {
         let functions: BTreeSet<usize> = here.iter().filter_map(|(_, selected)| selected.now.function).collect();
         let mut order = BTreeMap::new();
         for (path, samples) in tree.values().flatten() {
-            let stack = &archive.paths[*path];
+            let stack = &paths[*path];
             for upper in functions.iter().filter(|function| stack.contains(function)) {
                 for lower in below(stack, *upper) {
                     *order.entry((*upper, lower)).or_default() += samples[0] + samples[1];
@@ -147,7 +154,14 @@ fn moved(samples: &Samples, all: &Samples) -> f64 {
 }
 
 /// Whether the rest of a row's change would be selected by itself.
-fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, threshold: Threshold) -> bool {
+/// `figures` are those of the group for which the row stands.
+fn rest_is_selected(
+    rest: &Samples,
+    all: &Samples,
+    selected: &Selected,
+    figures: Option<(f64, [f64; 2])>,
+    threshold: Threshold,
+) -> bool {
     let Some(tested) = &selected.now.tested else { return false };
     let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);
     let mut counts = [0.0; 2];
@@ -161,9 +175,10 @@ fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, threshol
     let h = harmonic / (2.0 * n);
     let theta = ((r + h) / (s + h)).ln() - tested.ln_normalization;
     let row = &selected.now.row;
-    let part = (counts[0] + counts[1] + 1.0) / signed_float(row.head.count + row.base.count);
-    let [a, b] = [row.head.count, row.base.count].map(signed_float);
-    let dispersion = if a > 0.0 && b > 0.0 { (tested.variance / (1.0 / a + 1.0 / b)).max(1.0) } else { 1.0 };
+    let own = (tested.variance, [row.head.count, row.base.count].map(signed_float));
+    let (variance, [a, b]) = figures.unwrap_or(own);
+    let part = (counts[0] + counts[1] + 1.0) / (a + b);
+    let dispersion = if a > 0.0 && b > 0.0 { (variance / (1.0 / a + 1.0 / b)).max(1.0) } else { 1.0 };
     let phi = 1.0 + (dispersion - 1.0) * part.min(1.0);
     let v = phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5)) + tested.normalization_variance;
     theta.abs() >= threshold.min_effect && ln_e(ln_p_iid(theta * theta / v), v) >= threshold.ln_e

@@ -8,7 +8,7 @@ use fleetdiff_schemas::profile::CountKind;
 use super::causes::Here;
 use super::counts::{Archive, Tree};
 use super::evidence::Evidence;
-use super::family::{RowId, Selected};
+use super::family::{Live, RowId};
 use super::statistics::families::bh;
 
 /// How many compositional functions are named.
@@ -38,7 +38,8 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
 }
 
 /// What a flag explains: rows, then functions of which only the share moved, if they are attributed to the flag's row.
-pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compositional: &[String]) -> Vec<String> {
+pub(super) fn explains(live: &Live, flag: &RowId, compositional: &[String]) -> Vec<String> {
+    let selected = &live.selected;
     let rows = selected.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
     let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
     let own = |id: &&RowId| {
@@ -46,6 +47,7 @@ pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compo
             && id.cell == flag.cell
             && id.kind == CountKind::SelfCount
             && !id.is_of_all()
+            && live.instead(id).is_none()
     };
     let size = |id: &RowId| selected[id].now.theta().map_or(0.0, f64::abs);
     let mut by_size: Vec<&RowId> = selected.keys().filter(own).collect();
@@ -93,16 +95,32 @@ pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTree
     words
 }
 
-/// The most frequent direct caller of a function where it is the leaf; in a tie, the one with the smallest hash.
+/// The most frequent direct caller of a function where it is the leaf; in a tie, the one with the smallest hash. None where it mostly has
+/// none.
 fn caller(archive: &Archive, tree: &Tree, function: usize) -> Option<usize> {
-    let mut callers: BTreeMap<usize, u64> = BTreeMap::new();
+    let [_, leaf] = callers(archive, tree, function);
+    let most = leaf.values().max().copied();
+    leaf.into_iter().find(|(_, samples)| Some(*samples) == most).and_then(|(caller, _)| caller)
+}
+
+/// Samples by the direct caller of a function: where it is first on a stack, and where it is the leaf. Without those of less than one in a
+/// hundred.
+pub(super) fn callers(archive: &Archive, tree: &Tree, function: usize) -> [BTreeMap<Option<usize>, u64>; 2] {
+    let mut callers: [BTreeMap<Option<usize>, u64>; 2] = Default::default();
     for (path, samples) in tree.values().flatten() {
-        if let [.., above, leaf] = archive.paths[*path].as_slice()
+        let stack = archive.paths[*path].as_slice();
+        let Some(first) = stack.iter().position(|frame| *frame == function) else { continue };
+        let samples = samples[0] + samples[1];
+        *callers[0].entry(stack[..first].last().copied()).or_default() += samples;
+        if let [above @ .., leaf] = stack
             && *leaf == function
         {
-            *callers.entry(*above).or_default() += samples[0] + samples[1];
+            *callers[1].entry(above.last().copied()).or_default() += samples;
         }
     }
-    let most = callers.values().max().copied();
-    callers.into_iter().find(|(_, samples)| Some(*samples) == most).map(|(caller, _)| caller)
+    for callers in &mut callers {
+        let all: u64 = callers.values().sum();
+        callers.retain(|_, samples| 100 * *samples >= all);
+    }
+    callers
 }

@@ -15,6 +15,7 @@ use super::counts::Archive;
 use super::evidence::Evidence;
 use super::held::Measured;
 use super::imbalance::Warnings;
+use super::moved::Group;
 use super::row::Line;
 use super::timeline::Open;
 
@@ -103,6 +104,8 @@ pub(super) struct Live {
     /// Rows cleared in this epoch because they were equivalent or had faded.
     pub decided: BTreeSet<RowId>,
     pub selected: BTreeMap<RowId, Selected>,
+    /// Functions that do the same work, in another way in each build.
+    pub groups: BTreeMap<(ProfileType, CellKey), Vec<Group>>,
     /// What was measured over all functions of a cell, as long as it is held.
     pub held: BTreeMap<(ProfileType, CellKey), Measured>,
     /// Cells in which something without a label divides pods, by the latest report.
@@ -147,6 +150,7 @@ impl Live {
             doubtful: BTreeSet::new(),
             decided: BTreeSet::new(),
             selected: BTreeMap::new(),
+            groups: BTreeMap::new(),
             held: BTreeMap::new(),
             across_ages: BTreeSet::new(),
         }

@@ -32,6 +32,7 @@ mod imbalance;
 mod limits;
 mod live;
 mod loads;
+mod moved;
 mod pods;
 mod rates;
 mod report;

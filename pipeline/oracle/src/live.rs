@@ -16,8 +16,9 @@ use super::explained::{compositional, explains, shifts};
 use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected, effect};
 use super::held::Measured;
 use super::imbalance::Warnings;
+use super::moved::joined;
 use super::requests::rates;
-use super::row::{About, Line, add_always_valid, lines, range};
+use super::row::{About, Line, add_always_valid, lines, only_in, range};
 use super::statistics::always_valid::{faded, is_gone};
 use super::statistics::families::{e_bh, live_weights};
 use super::verdicts;
@@ -52,33 +53,33 @@ impl Live {
             .map(|line| (RowId::new(&line.row), line))
             .collect();
         self.joined.extend(tested.keys().cloned());
-        let rejected = self.rejected(at, &looked, &tested);
+        let (rejected, count) = self.rejected(at, &looked, &tested);
         let equivalent = self.follow(&tested);
         let faded: BTreeSet<RowId> = self.faded();
         let settled = self.settle(at, &looked, &rejected, &tested);
         self.admit(at.config, &rejected, &tested);
         let threshold = Threshold {
             min_effect: at.config.min_effect,
-            ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln(),
+            ln_e: (wide(self.joined.len()) / (at.config.q * wide(count.max(1)))).ln(),
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, threshold);
-        let turned = |(id, one): (&RowId, &Selected)| {
-            let is_other_way = one.now.theta().is_some_and(|theta| theta * one.theta < 0.0);
-            (tested.contains_key(id) && one.provisional.is_none() && is_other_way).then(|| id.clone())
-        };
-        let reversed: BTreeSet<RowId> = self.selected.iter().filter_map(turned).collect();
+        let reversed = self.reversed(&tested);
+        let has_moved = |id: &&RowId| self.instead(id).is_some();
+        let moved: BTreeSet<RowId> = self.selected.keys().filter(has_moved).cloned().collect();
         let stands = |id: &&RowId| {
             let large = |line: &&&Line| line.theta().is_some_and(|theta| theta.abs() >= at.config.min_effect);
             tested.get(id).filter(large).is_some_and(|line| line.holds())
         };
         let holding: BTreeSet<RowId> = rejected.iter().filter(stands).cloned().collect();
         let settles = |id: &RowId| {
-            reversed.contains(id) || faded.contains(id) || settled.warm_up.contains(id) || settled.open.contains(id)
+            let ends = reversed.contains(id) || faded.contains(id) || settled.warm_up.contains(id);
+            ends || settled.open.contains(id) || moved.contains(id)
         };
         let is_open = |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settles(id);
         let open = self.selected.keys().filter(is_open).cloned().collect();
         let over = |id: &RowId| match () {
+            () if moved.contains(id) => Some("moved"),
             () if equivalent.contains(id) => Some("equivalent"),
             () if settled.warm_up.contains(id) => Some("warm_up"),
             () if faded.contains(id) => Some("faded"),
@@ -90,11 +91,20 @@ impl Live {
         let ended: Vec<RowId> = self.selected.keys().filter(|id| over(id).is_some()).cloned().collect();
         for id in ended {
             self.selected.remove(&id);
-            if !matches!(over(&id), Some("warm_up" | "reversed")) {
+            if !matches!(over(&id), Some("warm_up" | "reversed" | "moved")) {
                 self.decided.insert(id);
             }
         }
         (flags, verdicts::at_look(at, self, &looked))
+    }
+
+    /// Rows whose change has turned to the other direction.
+    fn reversed(&self, tested: &BTreeMap<RowId, &Line>) -> BTreeSet<RowId> {
+        let turned = |(id, one): (&RowId, &Selected)| {
+            let is_other_way = one.now.theta().is_some_and(|theta| theta * one.theta < 0.0);
+            (tested.contains_key(id) && one.provisional.is_none() && is_other_way).then(|| id.clone())
+        };
+        self.selected.iter().filter_map(turned).collect()
     }
 
     /// Takes the warnings of a report.
@@ -197,8 +207,9 @@ impl Live {
         afresh
     }
 
-    /// The rows tested now that weighted e-BH rejects, in a family of all rows that joined. Remembers large e-values.
-    fn rejected(&mut self, at: &LookAt<'_>, looked: &[Looked], tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
+    /// The rows tested now that weighted e-BH rejects, in a family of all rows that joined, and the number of hypotheses that it rejects: groups
+    /// are such in place of their rows. Remembers large e-values and groups.
+    fn rejected(&mut self, at: &LookAt<'_>, looked: &[Looked], tested: &BTreeMap<RowId, &Line>) -> (Vec<RowId>, usize) {
         let q = at.config.q;
         // The largest u of a row of shares, over the smallest.
         let spread = (0.02_f64 / 0.0005).sqrt();
@@ -213,10 +224,25 @@ impl Live {
         let (weights, of_each) = live_weights(&shares, of_all.len());
         let weights: BTreeMap<&RowId, f64> =
             of_shares.into_iter().zip(weights).chain(of_all.into_iter().map(|id| (id, of_each))).collect();
-        let weighted: Vec<f64> =
-            tested.iter().map(|(id, line)| line.ln_e().unwrap_or(f64::NAN) + weights[id].ln()).collect();
-        let selected = e_bh(&weighted, q, self.joined.len());
-        tested.keys().zip(selected).filter(|(_, selected)| *selected).map(|(id, _)| id.clone()).collect()
+        let tree = |profile_type, cell: &CellKey| at.archive.tree(at.open, at.hop, profile_type, cell);
+        let (groups, seen) = self.regroup(q, tested, at.archive, tree);
+        let is_free = |id: &RowId| {
+            let place = (id.profile_type, id.cell.clone());
+            let mut here = groups.iter().filter(|(of, _)| *of == place).map(|(_, group)| group);
+            !here.any(|group| group.holds(id))
+                && !self.groups.get(&place).into_iter().flatten().any(|group| group.holds(id))
+        };
+        let free: Vec<(&RowId, &&Line)> = tested.iter().filter(|(id, _)| is_free(id)).collect();
+        let rows = free.iter().map(|(id, line)| line.ln_e().unwrap_or(f64::NAN) + weights[*id].ln());
+        let all: Vec<f64> = rows.chain(groups.iter().map(|(_, group)| group.ln_e())).collect();
+        let selected = e_bh(&all, q, self.joined.len());
+        let count = selected.iter().filter(|selected| **selected).count();
+        let (of_rows, of_groups) = selected.split_at(free.len());
+        let rejected = free.into_iter().zip(of_rows).filter(|(_, selected)| **selected);
+        let mut rejected: Vec<RowId> = rejected.map(|((id, _), _)| id.clone()).collect();
+        let groups = of_groups.iter().copied().zip(groups).collect();
+        rejected.extend(self.take(groups, &seen, at.config, tested));
+        (rejected, count)
     }
 
     /// Updates selected rows; gives those that a later epoch shows to be equivalent.
@@ -320,9 +346,10 @@ impl Live {
         trees.filter(|(_, tree)| !tree.is_empty()).collect()
     }
 
-    /// The selected rows of a cell that are of functions.
+    /// The selected rows of a cell that are of functions and have not moved.
     fn selected_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
         let here = |id: &RowId| id.profile_type == *profile_type && id.cell == *cell && !id.is_of_all();
+        let here = |id: &RowId| here(id) && self.instead(id).is_none();
         self.selected.iter().filter(|(id, _)| here(id)).collect()
     }
 
@@ -330,7 +357,8 @@ impl Live {
     fn causes(&self, at: &LookAt<'_>, trees: &Trees, threshold: Threshold) -> BTreeMap<RowId, Cause> {
         let of_cell = |(place, tree): (&(ProfileType, CellKey), &Tree)| {
             let here = self.selected_in(place);
-            let causes = causes(at.archive, tree, &here, threshold);
+            let paths = joined(at.archive, self.groups.get(place).map_or(&[], Vec::as_slice));
+            let causes = causes(&paths, tree, &here, threshold, |id| self.figures_of_group(id));
             here.into_iter().map(|(id, _)| id.clone()).zip(causes).collect::<Vec<_>>()
         };
         trees.iter().flat_map(of_cell).collect()
@@ -346,8 +374,11 @@ impl Live {
             let id = RowId::new(&flag.row);
             let cell = looked.iter().find(|cell| cell.profile_type == id.profile_type && cell.cell == id.cell);
             let compositional = cell.map_or_else(Vec::new, |cell| compositional(at.config, at.archive, &cell.evidence));
-            flag.explains = explains(&self.selected, &id, &compositional);
-            flag.row.detail = words.get(&id).cloned();
+            flag.explains = explains(self, &id, &compositional);
+            flag.row.detail = self.words_of_group(&id).or_else(|| words.get(&id).cloned());
+            if flag.cleared_because.as_deref() == Some("moved") {
+                flag.row.cause = self.instead(&id).map(str::to_owned);
+            }
         }
     }
 
@@ -366,6 +397,9 @@ impl Live {
                 let mut row = selected.row(at.config);
                 if because == "equivalent" {
                     (row.verdict, row.reason) = (Verdict::Equivalent, None);
+                }
+                if because == "moved" && selected.now.tested.is_some() {
+                    (row.verdict, row.reason) = (Verdict::Moved, only_in(&row));
                 }
                 flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some(because)));
             }

@@ -126,6 +126,7 @@ impl Report<'_> {
                 over_all: over_all.iter().map(&roll_up).collect(),
                 partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(&roll_up).collect()),
             };
+            family.find_moved(self);
             family.control(self.archive.names.len(), total);
             family.call(self, scope);
             family.find_rare(self.config);
@@ -227,7 +228,7 @@ fn matrix(groups: &[Group], functions: usize, ln_p: impl Fn(&Line) -> Option<f64
 fn write(groups: &mut [Group], levels: &TwoLevel, ln_q: &[Vec<f64>]) {
     let known = |value: f64| Some(value).filter(|value| !value.is_nan());
     for (group, ln_q) in groups.iter_mut().zip(ln_q) {
-        for line in group.lines.iter_mut().filter(|line| line.tested.is_some()) {
+        for line in group.lines.iter_mut().filter(|line| line.tested.is_some() && line.instead.is_none()) {
             let Some(function) = line.function else { continue };
             // A roll-up may test a function that is in the family neither by a cell nor by the row over all cells.
             line.row.q_value = Some(known(ln_q[function]).map_or(1.0, f64::exp));
@@ -255,9 +256,23 @@ impl Family {
         counts.into_iter().map(|count| signed_float(count) / signed_float(total)).collect()
     }
 
+    /// Which rows have moved, by the live rule: they are in no family.
+    fn find_moved(&mut self, report: &Report<'_>) {
+        if report.against_history {
+            return;
+        }
+        for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
+            line.instead = report.live.instead(&RowId::new(&line.row)).map(str::to_owned);
+        }
+        for line in self.over_all.iter_mut().chain(self.partly.iter_mut().flatten()).flat_map(|group| &mut group.lines)
+        {
+            line.instead = report.live.instead_below(&RowId::new(&line.row)).map(str::to_owned);
+        }
+    }
+
     /// q-values of cells and roll-ups.
     fn control(&mut self, functions: usize, total: i64) {
-        let ln_p_row = |line: &Line| line.tested.as_ref().map(|tested| tested.ln_p_row);
+        let ln_p_row = |line: &Line| line.of_family(|line| line.tested.as_ref().map(|tested| tested.ln_p_row));
         let over_all = matrix(&self.over_all, functions, ln_p_row);
         let shares = self.shares(functions, total);
         let levels = two_level(&matrix(&self.cells, functions, ln_p_row), &over_all[0], &shares);
@@ -278,14 +293,18 @@ impl Family {
                 Scope::Window => in_window(line),
                 Scope::Epoch => live.is_some(),
             };
-            if selected && line.theta().is_some() {
+            if let Some(instead) = line.instead.clone().filter(|_| line.tested.is_some()) {
+                line.moves(&instead);
+            } else if selected && line.theta().is_some() {
                 line.select(*min_effect);
                 line.row.cause = live.and_then(|live| live.cause(report.live));
             }
         }
         let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
         for line in roll_ups.flat_map(|group| &mut group.lines) {
-            if scope == Scope::Window && in_window(line) {
+            if let Some(instead) = line.instead.clone() {
+                line.moves(&instead);
+            } else if scope == Scope::Window && in_window(line) {
                 line.select(*min_effect);
             }
         }
@@ -308,8 +327,8 @@ impl Family {
     /// Costs per request: functions are one family, the rows of all functions another, which decides about them.
     fn find_uniform(&mut self, config: &Config, scope: Scope) {
         for of_all in [false, true] {
-            let member =
-                |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
+            let is_one = |line: &Line| (line.row.function == ALL_FUNCTIONS) == of_all;
+            let member = |line: &Line| line.of_family(|line| line.row.per_request_ln_p.filter(|_| is_one(line)));
             let ln_q = bh(&values(&self.cells, |group| &group.lines, member));
             for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
                 if ln_q.is_nan() {
@@ -325,7 +344,7 @@ impl Family {
 
     /// Rows that are not decided but in which a minority of the head's pods differ.
     fn find_outlying(&mut self, config: &Config) {
-        let ln_q = bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
+        let ln_q = bh(&values(&self.cells, |group| &group.lines, |line| line.of_family(|line| line.row.outlier_ln_p)));
         let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
         let selected = ln_q.iter().filter(|ln_q| **ln_q <= config.q.ln()).count();
         let ln_level = config.q.ln() + (length_float(selected) / length_float(tested.max(1))).ln();
@@ -357,7 +376,8 @@ impl Family {
         if kind == CountKind::SelfCount {
             causes.extend(self.cells.iter().filter_map(|group| Some((group.cell.clone(), cause(group)?))));
         }
-        let ln_p = matrix(&self.cells, functions, |line| line.tested.as_ref().map(|tested| tested.ln_p_comp));
+        let ln_p_comp = |line: &Line| line.tested.as_ref().map(|tested| tested.ln_p_comp);
+        let ln_p = matrix(&self.cells, functions, |line| line.of_family(ln_p_comp));
         let ln_q = bh(&ln_p.concat());
         for (place, group) in self.cells.iter_mut().enumerate() {
             let open = |line: &&mut Line| !line.decided && line.row.verdict != Verdict::SomePodsOutlying;

@@ -61,17 +61,24 @@ pub(super) struct Line {
     pub decided: bool,
     /// Names of the head's pods, and ln p of each, if some may be outlying.
     pub deviating: Vec<(String, f64)>,
+    /// The function that has its cost in the other build.
+    pub instead: Option<String>,
 }
 
 impl Line {
     /// A row that was not tested.
     pub fn of(function: Option<usize>, row: CellRow) -> Self {
-        Self { function, row, tested: None, all: None, decided: false, deviating: Vec::new() }
+        Self { function, row, tested: None, all: None, decided: false, deviating: Vec::new(), instead: None }
     }
 
     /// ln of the change that decides, where it was tested.
     pub fn theta(&self) -> Option<f64> {
         self.tested.as_ref().map(|tested| tested.theta).or_else(|| Some(self.all?.theta))
+    }
+
+    /// What a family takes of it: nothing if it has moved.
+    pub fn of_family(&self, of: impl Fn(&Self) -> Option<f64>) -> Option<f64> {
+        of(self).filter(|_| self.instead.is_none())
     }
 
     /// ln of its e-value, where it was tested.
@@ -175,6 +182,24 @@ impl Line {
         } else if theta < 0.0 {
             (row.verdict, row.reason) = (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase));
         }
+    }
+
+    /// In the other build this function has its cost: whatever else is known, it is no finding.
+    pub fn moves(&mut self, instead: &str) {
+        if self.tested.is_some() {
+            self.decided = true;
+            (self.row.verdict, self.row.reason) = (Verdict::Moved, only_in(&self.row));
+            self.row.cause = Some(instead.to_owned());
+        }
+    }
+}
+
+/// That only one build has a function.
+pub(super) fn only_in(row: &CellRow) -> Option<RowReason> {
+    match [row.head.count, row.base.count] {
+        [_, 0] => Some(RowReason::OnlyInHead),
+        [0, _] => Some(RowReason::OnlyInBase),
+        _ => None,
     }
 }
 

@@ -9,6 +9,9 @@ use crate::counts::cell::CellCounts;
 use crate::counts::functions::FunctionTable;
 use crate::counts::ids::{FunctionId, PathId};
 
+/// A caller of less than one in so many samples of a function is left out.
+const RARE: u64 = 100;
+
 /// Samples of the head and of the base.
 pub type Pair = [u64; 2];
 
@@ -19,8 +22,31 @@ pub struct CallerCounts {
     pub blocks: Vec<Pair>,
     /// Stacks that contain functions in question, one entry for each order in which they call each other.
     pub stacks: Vec<CallerCount>,
-    /// By function in question: its most frequent caller, as stable hash and name.
-    pub callers: BTreeMap<u64, (u64, String)>,
+    /// By function in question: who calls it.
+    pub callers: BTreeMap<u64, Callers>,
+}
+
+/// The direct callers of a function: samples by the stable hash of the caller, 0 where it has none. Without callers of less than one sample in a
+/// hundred.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callers {
+    /// Where it is first on the stack.
+    pub first: BTreeMap<u64, u64>,
+    /// Where it is the leaf.
+    pub leaf: BTreeMap<u64, u64>,
+    /// The name of the most frequent where it is the leaf; none if it mostly has none there.
+    pub name: Option<String>,
+}
+
+impl Callers {
+    /// The most frequent caller where the function is the leaf, of several the one with the smallest hash; `None` if it mostly has none there.
+    pub fn most(&self) -> Option<(u64, &str)> {
+        Some((most(&self.leaf)?, self.name.as_deref()?))
+    }
+}
+
+fn most(samples: &BTreeMap<u64, u64>) -> Option<u64> {
+    samples.iter().max_by(|(a, one), (b, other)| one.cmp(other).then(b.cmp(a))).map(|(caller, _)| *caller)
 }
 
 /// Stacks in which the functions in question call each other in one order.
@@ -46,8 +72,12 @@ pub struct KnownPaths {
 struct OnPath {
     /// Stable hashes, root first.
     functions: Vec<u64>,
-    /// Whether the last of them is the leaf, and its caller there.
-    leaf: Option<Option<FunctionId>>,
+    /// Whether the last of them is the leaf.
+    own: bool,
+    /// Each of them once, with its caller where it is first.
+    first: Vec<(u64, Option<FunctionId>)>,
+    /// The caller of the leaf.
+    leaf: Option<FunctionId>,
 }
 
 /// The part of the call trees of a comparison's epoch that contains `functions`, given by the cell's numbers; `None` if
@@ -67,17 +97,20 @@ pub fn callers(
     }
     let mut blocks: BTreeMap<_, Pair> = BTreeMap::new();
     let mut orders: BTreeMap<(Vec<u64>, bool), BTreeMap<_, Pair>> = BTreeMap::new();
-    let mut callers: BTreeMap<u64, BTreeMap<FunctionId, u64>> = BTreeMap::new();
+    let mut callers: BTreeMap<u64, [BTreeMap<Option<FunctionId>, u64>; 2]> = BTreeMap::new();
     for (arm, side) in [Side::Head, Side::Base].into_iter().enumerate() {
         for (block, tree) in counts.call_trees().of(comparison.epoch, comparison.id.builds(side)) {
             #[expect(clippy::iter_over_hash_type, reason = "integers are added up")]
             for (&path, &samples) in tree {
                 blocks.entry(block).or_default()[arm] += samples;
                 let Some(on_path) = known.on_path(path, counts, table) else { continue };
-                let order = orders.entry((on_path.functions.clone(), on_path.leaf.is_some())).or_default();
+                let order = orders.entry((on_path.functions.clone(), on_path.own)).or_default();
                 order.entry(block).or_default()[arm] += samples;
-                if let (Some(&function), Some(Some(caller))) = (on_path.functions.last(), on_path.leaf) {
-                    *callers.entry(function).or_default().entry(caller).or_insert(0) += samples;
+                if let Some(function) = on_path.functions.last().filter(|_| on_path.own) {
+                    *callers.entry(*function).or_default()[1].entry(on_path.leaf).or_insert(0) += samples;
+                }
+                for (function, caller) in on_path.first {
+                    *callers.entry(function).or_default()[0].entry(caller).or_insert(0) += samples;
                 }
             }
         }
@@ -91,18 +124,29 @@ pub fn callers(
         samples: by_block(samples),
     });
     let stacks = stacks.collect();
-    let callers = callers
-        .into_iter()
-        .filter_map(|(function, callers)| Some((function, most_frequent(callers, table)?)))
-        .collect();
+    let callers = callers.into_iter().map(|(function, callers)| (function, named(callers, table))).collect();
     (!blocks.is_empty()).then(|| CallerCounts { blocks: blocks.values().copied().collect(), stacks, callers })
 }
 
-/// The caller with the most samples; in a tie, the one with the smallest hash.
-fn most_frequent(callers: BTreeMap<FunctionId, u64>, table: &FunctionTable) -> Option<(u64, String)> {
-    let named = callers.into_iter().map(|(caller, samples)| (samples, table.get(caller)));
-    let most = named.max_by(|(a, (hash_a, _)), (b, (hash_b, _))| a.cmp(b).then(hash_b.cmp(hash_a)));
-    most.map(|(_, (hash, name))| (hash, name.to_string()))
+/// The callers that are kept, with the name of the most frequent.
+fn named([first, leaf]: [BTreeMap<Option<FunctionId>, u64>; 2], table: &FunctionTable) -> Callers {
+    let mut names = BTreeMap::new();
+    let mut kept = |callers: BTreeMap<Option<FunctionId>, u64>| {
+        let whole: u64 = callers.values().sum();
+        let kept = callers.into_iter().filter(|(_, samples)| samples.saturating_mul(RARE) >= whole);
+        let hashed = kept.map(|(caller, samples)| {
+            let hash = caller.map_or(0, |caller| {
+                let (hash, name) = table.get(caller);
+                names.insert(hash, name);
+                hash
+            });
+            (hash, samples)
+        });
+        hashed.collect::<BTreeMap<u64, u64>>()
+    };
+    let (first, leaf) = (kept(first), kept(leaf));
+    let name = most(&leaf).and_then(|hash| names.get(&hash)).map(ToString::to_string);
+    Callers { first, leaf, name }
 }
 
 impl KnownPaths {
@@ -116,10 +160,18 @@ impl OnPath {
     fn of(frames: &[FunctionId], functions: &BTreeSet<usize>, counts: &CellCounts) -> Option<Self> {
         let entries = counts.functions().entries();
         let in_question = |frame: FunctionId| counts.functions().get(frame).filter(|number| functions.contains(number));
-        let found: Vec<u64> =
-            frames.iter().filter_map(|&frame| in_question(frame).map(|number| entries[number].0)).collect();
-        let is_leaf = frames.last().is_some_and(|&frame| in_question(frame).is_some());
-        let caller = frames.len().checked_sub(2).and_then(|above| frames.get(above).copied());
-        (!found.is_empty()).then(|| Self { functions: found, leaf: is_leaf.then_some(caller) })
+        let above = |depth: usize| depth.checked_sub(1).and_then(|above| frames.get(above)).copied();
+        let (mut found, mut first) = (Vec::new(), Vec::new());
+        for (depth, &frame) in frames.iter().enumerate() {
+            let Some(number) = in_question(frame) else { continue };
+            let function = entries[number].0;
+            if !found.contains(&function) {
+                first.push((function, above(depth)));
+            }
+            found.push(function);
+        }
+        let own = frames.last().is_some_and(|&frame| in_question(frame).is_some());
+        let leaf = above(frames.len().saturating_sub(1));
+        (!found.is_empty()).then_some(Self { functions: found, own, first, leaf })
     }
 }

@@ -85,6 +85,12 @@ impl RowEvidence {
         self.tested || self.of_all && self.row.per_request_ln_p.is_some()
     }
 
+    /// The standard error of the change of its share, if it was tested.
+    pub fn share_error(&self) -> Option<f64> {
+        let delta = self.row.share_delta?;
+        Some((delta.high - delta.low) / 2.0 / t_quantile(LEVEL, self.row.df?))
+    }
+
     /// Nothing was tested although there are enough pods: too few degrees of freedom.
     pub(super) fn lacks_degrees_of_freedom(&mut self, frame: &RowFrame) {
         self.row.support = Support::Untestable;

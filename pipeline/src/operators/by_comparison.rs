@@ -39,7 +39,7 @@ use crate::rules::scaling;
 use crate::rules::scaling::findings::ScalingFindings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
-use crate::rules::table::{DecidedTable, SelectedRows, decide};
+use crate::rules::table::{DecidedTable, LiveRows, decide};
 use crate::rules::waiting;
 
 /// What is decided about one comparison at one hop.
@@ -319,7 +319,7 @@ impl Comparisons {
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         let mut doubts = BTreeSet::new();
         for (comparison, scope) in by_scope(cells) {
-            let table = decide(&scope, kinds, &live.selected(&comparison), &rules);
+            let table = decide(&scope, kinds, &live.of_tables(&comparison), &rules);
             if scope.scope == Scope::Window {
                 live.report(hop, &comparison, &table.rows);
             }
@@ -381,7 +381,7 @@ impl Comparisons {
         let (rules, clock) = (self.rules(), self.config.clock());
         let first = hop.plus(1).minus(self.config.window_hops());
         for (comparison, scope) in by_scope(cells) {
-            let table = decide(&scope, &self.config.count_kinds, &SelectedRows::new(), &rules);
+            let table = decide(&scope, &self.config.count_kinds, &LiveRows::default(), &rules);
             let histories: BTreeMap<&CellKey, &History> =
                 scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.history.as_ref()?))).collect();
             for &kind in &self.config.count_kinds {

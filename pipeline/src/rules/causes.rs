@@ -235,12 +235,12 @@ pub fn shifts(
     let mut pairs = Vec::new();
     for to in own().filter(|&row| selected[row].theta > 0.0) {
         for from in own().filter(|&row| selected[row].theta < 0.0) {
-            let caller = |row: usize| callers.callers.get(&selected[row].function);
+            let caller = |row: usize| callers.callers.get(&selected[row].function)?.most();
             let (Some(above), Some(also)) = (caller(to), caller(from)) else { continue };
             let (Some((gained, half_gained)), Some((lost, half_lost))) = (moved(to), moved(from)) else { continue };
             let left = (gained + lost).abs();
             if above.0 == also.0 && left <= libm::sqrt(half_gained * half_gained + half_lost * half_lost) {
-                pairs.push((left, to, from, above.1.clone()));
+                pairs.push((left, to, from, above.1.to_owned()));
             }
         }
     }
@@ -266,7 +266,7 @@ fn add(sums: &mut [Pair], more: &[Pair]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::callers::CallerCount;
+    use crate::evidence::callers::{CallerCount, Callers};
 
     const MAIN: u64 = 1;
     const HANDLE: u64 = 2;
@@ -333,8 +333,12 @@ mod tests {
 
     #[test]
     fn changes_that_cancel_under_one_caller_are_a_shift() {
-        let callers =
-            BTreeMap::from([(SERIALIZE, (HANDLE, "handle".to_owned())), (ENCODE, (HANDLE, "handle".to_owned()))]);
+        let called = |caller: u64, name: &str| Callers {
+            leaf: [(caller, 1)].into(),
+            name: Some(name.to_owned()),
+            ..Callers::default()
+        };
+        let callers = BTreeMap::from([(SERIALIZE, called(HANDLE, "handle")), (ENCODE, called(HANDLE, "handle"))]);
         let rows = [row(CountKind::SelfCount, SERIALIZE, 2.0, 3e4), row(CountKind::SelfCount, ENCODE, 0.5, 3e4)];
         let mut callers = CallerCounts { callers, ..CallerCounts::default() };
         let found = |callers: &CallerCounts, lost: f64| {
@@ -343,7 +347,7 @@ mod tests {
         let expected = Shift { to: 0, from: 1, caller: "handle".to_owned() };
         assert_eq!(found(&callers, -0.0095), [expected]);
         assert_eq!(found(&callers, -0.005), [], "half of it is new");
-        callers.callers.insert(ENCODE, (MAIN, "main".to_owned()));
+        callers.callers.insert(ENCODE, called(MAIN, "main"));
         assert_eq!(found(&callers, -0.0095), [], "another caller");
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! One state machine per comparison (service, base, head): looks go in, changes of flags come out. The
 //! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
-//! made it and its plain share does not contradict it. A selected row stays selected until it is [over]. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
-//! explains it later, when a later epoch shows the function to be equivalent, when its change has [faded](fading), or when
+//! made it and its plain share does not contradict it. What other functions do in the other build is [no finding](moved). A selected row stays
+//! selected until it is [over]. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
+//! explains it later, when its work turns out to have moved, when a later epoch shows the function to be equivalent, when its change has [faded](fading), or when
 //! the comparison ends; a single quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared
 //! in its cell it is [confirmed or cleared](provisional).
 
 mod emitted;
 mod explained;
 mod fading;
+mod moved;
 mod over;
 mod provisional;
 mod worst_cell;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
@@ -26,20 +29,23 @@ use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 
 use self::emitted::Emitted;
 use self::fading::Fading;
+use self::moved::Rejected;
 use self::provisional::Provisional;
 use super::causes::{Cause, SelectedRow, Threshold, causes};
 use super::live_family::LiveFamily;
-use super::table::SelectedKey;
+use super::moved::Group;
+use super::table::LiveRows;
 use super::verdict::{Decided, verdict};
 use crate::evidence::callers::CallerCounts;
 use crate::evidence::row::RowEvidence;
 
 /// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, another row
-/// explains it, its change is gone, it has turned to the other direction, or pods of the same age do not show it.
+/// explains it, its change is gone, other functions have its cost in the other build, it has turned to the other direction, or pods of the same age do not show it.
 pub(crate) const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 pub(crate) const EXPLAINED: &str = "explained";
 const FADED: &str = "faded";
+const MOVED: &str = "moved";
 const REVERSED: &str = "reversed";
 const WARM_UP: &str = "warm_up";
 
@@ -114,6 +120,8 @@ pub struct LiveRule {
     /// Hops for which a process is young.
     young: u64,
     selected: BTreeMap<FlagKey, Selected>,
+    /// Functions that do the same work, in another way in each build.
+    groups: BTreeMap<Place, Vec<Group>>,
     /// Cells in which pods differ by something other than the build, as of the last report: nobody is paged for them.
     doubtful: BTreeSet<Place>,
     /// Flags cleared in the current epoch by what was seen in it: they are not raised again before it ends.
@@ -154,8 +162,9 @@ impl LiveRule {
         let clock = config.clock();
         let Config { q, min_effect, young, .. } = *config;
         let young = clock.hops_in(young);
-        let (selected, doubtful, decided) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { clock, q, min_effect, young, selected, doubtful, decided, epoch: Hop(0) }
+        let (selected, groups) = (BTreeMap::new(), BTreeMap::new());
+        let (doubtful, decided) = (BTreeSet::new(), BTreeSet::new());
+        Self { clock, q, min_effect, young, selected, groups, doubtful, decided, epoch: Hop(0) }
     }
 
     /// Takes the cells of a report in which pods differ by something other than the build.
@@ -164,29 +173,31 @@ impl LiveRule {
     }
 
     /// Takes a look and gives what changed, in the order of flags.
-    pub fn look(&mut self, look: Look) -> Vec<FlagRow> {
+    pub fn look(&mut self, mut look: Look) -> Vec<FlagRow> {
         if self.epoch != look.epoch {
             self.epoch = look.epoch;
             self.decided.clear();
         }
-        let mut rows: BTreeMap<FlagKey, RowEvidence> = look.rows.into_iter().map(|row| (key_of(&row), row)).collect();
-        let rejected = self.rejected(&rows, look.family);
-        let threshold =
-            Threshold { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
+        let rows = std::mem::take(&mut look.rows);
+        let mut rows: BTreeMap<FlagKey, RowEvidence> = rows.into_iter().map(|row| (key_of(&row), row)).collect();
+        let Rejected { rows: rejected, count } = self.rejected(&rows, &look);
+        let threshold = Threshold { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(count, self.q) };
         let equivalent = self.follow(&mut rows);
         let settled = self.settle(look.hop, &look.of_same_age, &rejected);
         self.admit(&rejected, rows);
         let causes = self.causes(&look.callers, threshold);
         let mut over = Over::new();
+        let moved = self.selected.keys().filter(|key| self.has_moved(key)).cloned().collect();
         let ends = [(REVERSED, self.reversed()), (FADED, self.faded())];
-        for (because, keys) in ends.into_iter().chain([(WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)]) {
+        let ends = ends.into_iter().chain([(WARM_UP, settled.warm_up), (EQUIVALENT, equivalent), (MOVED, moved)]);
+        for (because, keys) in ends {
             over.extend(keys.into_iter().map(|key| (key, because)));
         }
         let mut changes = self.changes(&over, (&settled.open, &settled.confirmed), &rejected, causes);
         let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
         for (key, because) in over {
             self.selected.remove(&key);
-            if because != WARM_UP && because != REVERSED {
+            if ![WARM_UP, REVERSED, MOVED].contains(&because) {
                 self.decided.insert(key);
             }
         }
@@ -202,17 +213,21 @@ impl LiveRule {
         });
         let ended = ended.collect();
         self.decided.clear();
+        self.groups.clear();
         ended
     }
 
-    /// The selected rows of one type, for tables: each with the name of the function that explains it, if any.
-    pub fn selected(&self, comparison: &ComparisonKey) -> BTreeMap<SelectedKey, Option<String>> {
+    /// What is known of the rows of one type of profile, for tables.
+    pub fn of_tables(&self, comparison: &ComparisonKey) -> LiveRows {
         let of_type = self.selected.iter().filter(|((key, ..), _)| key == comparison);
         let cause = |selected: &Selected| match &selected.state {
             State::Explained(by) => self.selected.get(by).map(|cause| cause.now.row.function.clone()),
             _ => None,
         };
-        of_type.map(|((_, cell, kind, hash), selected)| ((*kind, cell.clone(), *hash), cause(selected))).collect()
+        let selected = of_type.map(|((_, cell, kind, hash), selected)| ((*kind, cell.clone(), *hash), cause(selected)));
+        let mut rows = LiveRows { selected: selected.collect(), ..LiveRows::default() };
+        self.add_groups(comparison, &mut rows);
+        rows
     }
 
     /// The selected rows of one type and kind, by cell, as last tested, each with whether it is flagged. The row of all
@@ -224,11 +239,6 @@ impl LiveRule {
     ) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence, bool)> {
         let of_kind = self.selected.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
         of_kind.map(|((_, cell, _, _), selected)| (cell, &selected.now, matches!(selected.state, State::Raised(_))))
-    }
-
-    fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: LiveFamily) -> BTreeSet<FlagKey> {
-        let rejected = family.rejected(rows.values(), self.q);
-        rows.keys().zip(rejected).filter(|(_, rejected)| *rejected).map(|(key, _)| key.clone()).collect()
     }
 
     /// Updates selected rows, removing theirs from `rows`, and gives those that a later epoch shows to be equivalent.
@@ -270,18 +280,26 @@ impl LiveRule {
         let mut all = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
             let here = self.functions_of(comparison, cell);
-            let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
-            for (cause, (key, _)) in causes(&rows, callers, threshold).into_iter().zip(&here) {
+            let rows = self.selected_rows(&here);
+            let groups = self.groups_of(&(comparison.clone(), cell.clone()));
+            let callers = if groups.is_empty() { Cow::Borrowed(callers) } else { Cow::Owned(callers.joined(groups)) };
+            for (cause, (key, _)) in causes(&rows, &callers, threshold).into_iter().zip(&here) {
                 all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
             }
         }
         all
     }
 
-    /// The selected rows of a cell's functions.
+    /// These rows as causes are looked for.
+    fn selected_rows(&self, rows: &[(&FlagKey, &Selected)]) -> Vec<SelectedRow> {
+        let group = |key: &FlagKey| self.group_of(key).map(|(group, _)| group);
+        rows.iter().map(|(key, selected)| selected_row(&selected.now, group(key))).collect()
+    }
+
+    /// The selected rows of a cell's functions, without those that have moved.
     fn functions_of(&self, comparison: &ComparisonKey, cell: &CellKey) -> Vec<(&FlagKey, &Selected)> {
         let here = self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell);
-        here.filter(|(_, selected)| !selected.now.of_all).collect()
+        here.filter(|(key, selected)| !selected.now.of_all && !self.has_moved(key)).collect()
     }
 
     /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
@@ -371,10 +389,11 @@ impl LiveRule {
             let key = &event.key;
             let mut flag = self.flag(self.selected.get(key)?, &event, hop);
             flag.explains = self.explained_by(key, compositional);
-            flag.row.detail = shifts.get(key).cloned();
+            let group = self.group_of(key);
+            flag.row.detail = group.map(|(group, place)| group.sentence(place)).or_else(|| shifts.get(key).cloned());
             flag.row.cause = match &self.selected.get(key)?.state {
                 State::Explained(by) => self.selected.get(by).map(|cause| cause.now.row.function.clone()),
-                _ => None,
+                _ => group.and_then(|(group, place)| group.instead_of(place)).map(|instead| instead.name.clone()),
             };
             Some(flag)
         };
@@ -385,7 +404,8 @@ impl LiveRule {
 
     /// The row is as it was last tested: significant, unless it is cleared because it is equivalent. It is of this hop.
     fn flag(&self, selected: &Selected, event: &FlagEvent, hop: Hop) -> FlagRow {
-        let decided = Decided { selected: event.because != Some(EQUIVALENT), ..Decided::default() };
+        let (is_selected, moved) = (event.because != Some(EQUIVALENT), event.because == Some(MOVED));
+        let decided = Decided { selected: is_selected, moved, ..Decided::default() };
         let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
         let provisional_until_at = selected.provisional.as_ref().map(|provisional| provisional.until_at);
         let window_end_at = self.clock.end_of(hop);
@@ -415,17 +435,20 @@ impl Raised {
     }
 }
 
-fn selected_row(evidence: &RowEvidence) -> SelectedRow {
+/// A selected row as causes are looked for: with the figures of the group for which it stands, if it does.
+fn selected_row(evidence: &RowEvidence, group: Option<&Group>) -> SelectedRow {
     let row = &evidence.row;
-    let (head, base) = (signed_float(row.head.count), signed_float(row.base.count));
+    let own = [row.head.count, row.base.count].map(signed_float);
+    let (theta, variance, [head, base]) =
+        group.map_or((evidence.theta, evidence.variance, own), |group| (group.theta, group.variance, group.counts));
     let counted = head > 0.0 && base > 0.0;
     SelectedRow {
         kind: row.count_kind,
         function: evidence.hash,
-        theta: evidence.theta,
+        theta,
         ln_normalization: evidence.ln_normalization,
         normalization_variance: evidence.normalization_variance,
-        dispersion: if counted { (evidence.variance / (1.0 / head + 1.0 / base)).max(1.0) } else { 1.0 },
+        dispersion: if counted { (variance / (1.0 / head + 1.0 / base)).max(1.0) } else { 1.0 },
         count: head + base,
     }
 }

@@ -31,11 +31,21 @@ impl LiveFamily {
         self.all += u64::from(look.all_joined);
     }
 
-    /// The rows that weighted e-BH rejects at level `q`, by place.
-    pub fn rejected<'a>(&self, rows: impl Iterator<Item = &'a RowEvidence>, q: f64) -> Vec<bool> {
-        let (ln_e, weights): (Vec<f64>, Vec<f64>) =
+    /// Which rows weighted e-BH rejects at level `q`, by place, and which other hypotheses, given by ln of their e-values; each weighs 1.
+    pub fn rejected<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a RowEvidence>,
+        others: &[f64],
+        q: f64,
+    ) -> (Vec<bool>, Vec<bool>) {
+        let (mut ln_e, mut weights): (Vec<f64>, Vec<f64>) =
             rows.map(|row| (row.row.ln_e.unwrap_or(f64::NAN), self.weight(row))).unzip();
-        e_bh(&weighted(&ln_e, &weights), q, usize::try_from(self.members()).unwrap_or(usize::MAX))
+        let rows = ln_e.len();
+        ln_e.extend(others);
+        weights.resize(ln_e.len(), 1.0);
+        let mut rejected = e_bh(&weighted(&ln_e, &weights), q, usize::try_from(self.members()).unwrap_or(usize::MAX));
+        let others = rejected.split_off(rows);
+        (rejected, others)
     }
 
     /// ln of the e-value that one more row of weight 1 needs, where `rejected` rows are rejected at level `q`.

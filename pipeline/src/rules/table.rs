@@ -2,13 +2,14 @@
 
 mod evidence;
 mod families;
+mod moved;
 mod rare;
 mod roll_ups;
 pub(crate) mod scope;
 
 pub use self::roll_ups::tests_of;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::Method;
@@ -20,6 +21,7 @@ use fleetdiff_statistics::families::{bh, selected};
 
 use self::evidence::evidence_of;
 use self::families::{FirstLevel, family, q_values};
+use self::moved::Moved;
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
 use self::scope::{Rows, ScopeCells, TableRules};
@@ -27,11 +29,19 @@ use super::verdict::{Decided, verdict};
 use super::{article, naive};
 use crate::evidence::row::RowEvidence;
 
-/// A row that the live rule has selected: kind, cell, stable hash.
+/// A row of the live rule: kind, cell, stable hash.
 pub type SelectedKey = (CountKind, CellKey, u64);
 
-/// The rows that the live rule has selected, each with the name of the function that explains it, if any.
-pub type SelectedRows = BTreeMap<SelectedKey, Option<String>>;
+/// What the live rule knows of rows.
+#[derive(Debug, Default)]
+pub struct LiveRows {
+    /// Those that it has selected, each with the name of the function that explains it, if any.
+    pub selected: BTreeMap<SelectedKey, Option<String>>,
+    /// Those whose cost other functions have in the other build, each with the name of such a function.
+    pub moved: BTreeMap<SelectedKey, String>,
+    /// Those that stand for such functions, since these changed together.
+    pub standing: BTreeSet<SelectedKey>,
+}
 
 /// What a report says of one scope, in no particular order.
 #[derive(Debug, Default)]
@@ -43,7 +53,7 @@ pub struct DecidedTable {
 }
 
 /// Decides every row of a scope by the method of the rules.
-pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> DecidedTable {
+pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &LiveRows, rules: &TableRules) -> DecidedTable {
     let without_evidence =
         |rows: Vec<CellRow>| DecidedTable { rows: rows.into_iter().map(Arc::new).collect(), evidence: Vec::new() };
     match rules.method {
@@ -57,7 +67,7 @@ pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rule
 }
 
 /// Rows of cells and of the roll-ups, with pods as replicates.
-fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> DecidedTable {
+fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &LiveRows, rules: &TableRules) -> DecidedTable {
     let roll_ups = roll_ups(cells, kinds, rules);
     let mut causes = BTreeMap::new();
     let (mut rows, mut evidence) = (Vec::new(), Vec::new());
@@ -81,14 +91,16 @@ fn decide_kind<'a>(
     kind: CountKind,
     cells: &Rows<'a>,
     rolled: &Rows<'a>,
-    live: &SelectedRows,
+    live: &LiveRows,
     rules: &TableRules,
 ) -> Vec<(&'a RowEvidence, Arc<CellRow>)> {
-    let (of_cells, of_rolled, functions) = q_values(cells, rolled);
-    let shares_moved = family(cells, |row| Some(row.ln_p_comp));
-    let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| !row.of_all));
-    let uniform = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.of_all));
-    let outliers = family(cells, |row| row.row.outlier_ln_p);
+    // What has moved is in no family: a build with other names would let others pass with it.
+    let moved = Moved::of(cells.iter().chain(rolled).map(|(cell, _)| *cell), kind, live);
+    let (of_cells, of_rolled, functions) = q_values(cells, rolled, &moved);
+    let shares_moved = family(cells, &moved, |row| Some(row.ln_p_comp));
+    let per_request = family(cells, &moved, |row| row.row.per_request_ln_p.filter(|_| !row.of_all));
+    let uniform = family(cells, &moved, |row| row.row.per_request_ln_p.filter(|_| row.of_all));
+    let outliers = family(cells, &moved, |row| row.row.outlier_ln_p);
     let level_of_pods = {
         let (tested, selected) = outliers.count(rules.q);
         rules.q * length_float(selected) / length_float(tested.max(1))
@@ -98,31 +110,36 @@ fn decide_kind<'a>(
     for (index, (cell, evidence)) in cells.iter().enumerate() {
         for row in *evidence {
             let q_value = of_cells.get(index, row.hash);
-            let live = live.get(&(kind, (*cell).clone(), row.hash));
+            let selected = live.selected.get(&(kind, (*cell).clone(), row.hash));
+            let instead = moved.get(cell, row.hash);
             let uniform = uniform.get(index, row.hash);
             let outlier_q_value = outliers.get(index, row.hash);
             let decided = Decided {
                 selected: match scope {
                     Scope::Window => is_selected(q_value) || is_selected(uniform),
-                    Scope::Epoch => row.is_decidable() && live.is_some(),
+                    Scope::Epoch => row.is_decidable() && selected.is_some(),
                 },
+                moved: instead.is_some(),
                 share_moved: is_selected(shares_moved.get(index, row.hash)),
                 outlying: if is_selected(outlier_q_value) { minority(row, level_of_pods) } else { Vec::new() },
             };
-            let cause = live.filter(|_| decided.selected).and_then(Clone::clone);
+            let explained = selected.filter(|_| decided.selected).and_then(Option::as_ref);
+            let cause = instead.filter(|_| row.tested).or(explained).cloned();
             let family = q_value.zip(functions.get(row.hash));
             let per_request_q_value = per_request.get(index, row.hash).or(uniform);
             let decided = as_decided(row, family, decided, rules.min_effect);
             rows.push((row, Arc::new(CellRow { cause, per_request_q_value, outlier_q_value, ..decided })));
         }
     }
-    for (index, (_, evidence)) in rolled.iter().enumerate() {
+    for (index, (cell, evidence)) in rolled.iter().enumerate() {
         for row in *evidence {
             let q_value = of_rolled.get(index, row.hash);
             let selected = scope == Scope::Window && is_selected(q_value);
             let family = q_value.zip(functions.get(row.hash));
-            let decided = Decided { selected, ..Decided::default() };
-            rows.push((row, Arc::new(as_decided(row, family, decided, rules.min_effect))));
+            let instead = moved.get(cell, row.hash);
+            let decided = Decided { selected, moved: instead.is_some(), ..Decided::default() };
+            let decided = as_decided(row, family, decided, rules.min_effect);
+            rows.push((row, Arc::new(CellRow { cause: instead.filter(|_| row.tested).cloned(), ..decided })));
         }
     }
     rows

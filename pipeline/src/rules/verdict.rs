@@ -9,6 +9,8 @@ use crate::evidence::row::RowEvidence;
 pub struct Decided {
     /// Selected: by its q-value in the window, by the live rule in an epoch.
     pub selected: bool,
+    /// Other functions have its cost in the other build.
+    pub moved: bool,
     /// Its share moved significantly, in the family of such tests.
     pub share_moved: bool,
     /// Pods that differ although the head as a whole does not.
@@ -19,6 +21,9 @@ pub struct Decided {
 pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (Verdict, Option<RowReason>) {
     if let Some((verdict, reason)) = evidence.decided {
         return (verdict, Some(reason));
+    }
+    if decided.moved && evidence.tested {
+        return (Verdict::Moved, only_in(evidence));
     }
     if decided.selected && evidence.theta.abs() >= min_effect {
         return selected(evidence);
@@ -39,7 +44,6 @@ pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (V
 }
 
 fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
-    let row = &evidence.row;
     if evidence.contradicts {
         (Verdict::Inconclusive, Some(RowReason::ContradictsShare))
     } else if let Some(suspect) = evidence.suspect {
@@ -47,9 +51,18 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     } else if !evidence.one_pod.is_empty() {
         (Verdict::SomePodsOutlying, Some(RowReason::OnePod))
     } else if evidence.theta > 0.0 {
-        (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead))
+        (Verdict::Regressed, only_in(evidence))
     } else {
-        (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase))
+        (Verdict::Improved, only_in(evidence))
+    }
+}
+
+/// That only one build has the function.
+fn only_in(evidence: &RowEvidence) -> Option<RowReason> {
+    match (evidence.row.head.count, evidence.row.base.count) {
+        (1.., 0) => Some(RowReason::OnlyInHead),
+        (0, 1..) => Some(RowReason::OnlyInBase),
+        _ => None,
     }
 }
 

@@ -249,7 +249,9 @@ fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "verdict": verdict =>
             "The first line of the verdict table that holds. `regressed` and `improved` mean significant: by `q_value` \
              in scope `window` (rows `(all)`: by `per_request_q_value`), by the live rule in scope `epoch`. \
-             `equivalent` means that the 90 % interval of the change lies within 5 % with `firm` support.",
+             `equivalent` means that the 90 % interval of the change lies within 5 % with `firm` support. `moved` means \
+             that the change would be significant, but in the other build another function has that cost: it was moved, \
+             renamed or inlined.",
         "support": support =>
             "What the number of pods can carry: `firm` from 5 pods in each arm, `tentative` with 2 to 4 in the smaller \
              arm. With fewer, or fewer than 2 degrees of freedom, the row is `untestable`: it shows figures and tests \
@@ -259,7 +261,8 @@ fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              than one sample per pod and second, `low_load`. Null where the verdict says all.",
         "cause": cause =>
             "The function whose change moved this row: for `compositional` rows, and for a caller that moves because a \
-             function that it calls does. Null where none is known.",
+             function that it calls does; for `moved` rows the function that has its cost in the other build. Null where \
+             none is known.",
         "detail": detail =>
             "More in words: where each arm ran if they share no stratum, which history is the base, or between which \
              functions work moved. Null where there is no more to say.",

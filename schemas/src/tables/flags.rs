@@ -51,7 +51,8 @@ impl TableRow for FlagRow {
                 "cleared_because": cleared_because =>
                     "Why the flag was cleared: `comparison_closed` (an arm is gone), `equivalent` (shown to be within \
                      5 % in a later epoch), `explained` (another flag explains the row), `faded` (its change is gone in \
-                     three reports, ten minutes apart), `not_significant` (method `article`: its row is not significant at this look), `reversed` (its change has turned to the other direction) or `warm_up` (a provisional flag that pods of the same age did not \
+                     three reports, ten minutes apart), `moved` (in the other build another function, the row's \
+                     `cause`, has its cost), `not_significant` (method `article`: its row is not significant at this look), `reversed` (its change has turned to the other direction) or `warm_up` (a provisional flag that pods of the same age did not \
                      confirm). Null in the states `raised` and `updated`.",
                 "explains": explains =>
                     "Rows that move only because this one does: `name (kind)` for callers, `name (share)` for \

@@ -110,7 +110,9 @@ impl Account<'_> {
         let subject = advice::name(cause);
         match self.state {
             IncidentState::Raised | IncidentState::Updated => {
-                format!("{}{}{} ({comparison}).", self.change(), self.elsewhere(), self.provisional())
+                let detail = self.lead().and_then(|row| row.detail.as_ref());
+                let detail = detail.map_or_else(String::new, |detail| format!("; {detail}"));
+                format!("{}{detail}{}{} ({comparison}).", self.change(), self.elsewhere(), self.provisional())
             }
             IncidentState::Superseded => format!(
                 "The change of {subject} is explained by {}, which it calls and whose incident goes on; nothing has recovered \
@@ -121,6 +123,9 @@ impl Account<'_> {
                 let places: Vec<String> = [self.places(Direction::More), self.places(Direction::Less)].concat();
                 let because = match self.because {
                     Some("comparison_closed") => "one of the builds has no pods any more",
+                    Some("moved") => {
+                        "in the other build another function has its cost; it was moved, renamed or inlined"
+                    }
                     Some("faded") => "in three reports in a row the change with which it was flagged was gone",
                     Some("reversed") => "it has turned to the other direction, in which it is not significant",
                     Some("warm_up") => "once pods of the same age ran in both builds, the difference was gone",

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::profile::CountKind;
 
-use super::{FlagKey, LiveRule, Place, Selected, State, selected_row};
+use super::{FlagKey, LiveRule, Place, Selected, State};
 use crate::evidence::callers::CallerCounts;
-use crate::rules::causes::{SelectedRow, Shift, shifts};
+use crate::rules::causes::{Shift, shifts};
 
 /// How many functions of which only the share moved are named with a flag.
 const NAMED: usize = 20;
@@ -45,8 +45,9 @@ impl LiveRule {
 
     /// The selected self rows of the cell of a flag.
     fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Selected)> {
-        self.selected.iter().filter(|((comparison, cell, kind, _), selected)| {
-            *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount && !selected.now.of_all
+        self.selected.iter().filter(|(key, selected)| {
+            let is_here = key.0 == flag.0 && key.1 == flag.1 && key.2 == CountKind::SelfCount;
+            is_here && !selected.now.of_all && !self.has_moved(key)
         })
     }
 
@@ -55,7 +56,7 @@ impl LiveRule {
         let mut words = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
             let here = self.functions_of(comparison, cell);
-            let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
+            let rows = self.selected_rows(&here);
             let moved =
                 |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
             for Shift { to, from, caller } in shifts(&rows, callers, moved) {

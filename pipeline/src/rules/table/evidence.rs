@@ -7,7 +7,7 @@ use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, EvidenceRow};
 
-use super::SelectedRows;
+use super::LiveRows;
 use super::roll_ups::is_under;
 use super::scope::ScopeCells;
 use crate::evidence::row::RowEvidence;
@@ -19,11 +19,11 @@ pub(super) fn evidence_of(
     cells: &ScopeCells,
     kind: CountKind,
     decided: &[(&RowEvidence, Arc<CellRow>)],
-    live: &SelectedRows,
+    live: &LiveRows,
 ) -> Vec<EvidenceRow> {
     let mut rows = Vec::new();
     for (evidence, row) in decided {
-        let is_flagged = || live.contains_key(&(kind, row.cell.clone(), evidence.hash));
+        let is_flagged = || live.selected.contains_key(&(kind, row.cell.clone(), evidence.hash));
         if !row.verdict.is_significant() && !is_flagged() {
             continue;
         }

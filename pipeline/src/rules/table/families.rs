@@ -8,6 +8,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_statistics::families::{bh, selected, two_level, within_selected};
 
 use crate::evidence::row::RowEvidence;
+use crate::rules::table::moved::Moved;
 use crate::rules::table::scope::Rows;
 
 /// How the functions of a table are selected, before cells are selected inside them.
@@ -45,12 +46,13 @@ impl QValues {
     }
 }
 
-/// The rows of all cells for which `of` gives an ln p, as one Benjamini-Hochberg family.
-pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>) -> QValues {
-    let members = |rows: &[RowEvidence]| -> Vec<(u64, f64)> {
-        rows.iter().filter_map(|row| Some((row.hash, of(row).filter(|ln_p| !ln_p.is_nan())?))).collect()
+/// The rows of all cells that have not moved and for which `of` gives an ln p, as one Benjamini-Hochberg family.
+pub(super) fn family(cells: &Rows<'_>, moved: &Moved<'_>, of: impl Fn(&RowEvidence) -> Option<f64>) -> QValues {
+    let members = |(cell, rows): &(&CellKey, &[RowEvidence])| -> Vec<(u64, f64)> {
+        let stay = rows.iter().filter(|row| moved.get(cell, row.hash).is_none());
+        stay.filter_map(|row| Some((row.hash, of(row).filter(|ln_p| !ln_p.is_nan())?))).collect()
     };
-    let cells: Vec<Vec<(u64, f64)>> = cells.iter().map(|(_, rows)| members(rows)).collect();
+    let cells: Vec<Vec<(u64, f64)>> = cells.iter().map(members).collect();
     let all: Vec<f64> = cells.iter().flatten().map(|(_, ln_p)| *ln_p).collect();
     let mut q_values = bh(&all).into_iter();
     QValues(
@@ -59,16 +61,16 @@ pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>)
 }
 
 /// Two-level q-values of cells and of roll-ups. The rows over all cells, those of regions and those of cohorts are each a second
-/// level of their own. Functions weigh by their share of the samples of all cells.
-pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues, Functions) {
+/// level of their own. Functions weigh by their share of the samples of all cells. Rows that have moved are in none of them.
+pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>, moved: &Moved<'_>) -> (QValues, QValues, Functions) {
     let hashes = union(cells.iter().chain(rolled));
-    let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();
+    let column = |(cell, rows): &(&CellKey, &[RowEvidence])| {
+        column(rows, &hashes, |row| if moved.get(cell, row.hash).is_none() { row.ln_p_row } else { f64::NAN })
+    };
+    let matrix: Vec<Vec<f64>> = cells.iter().map(column).collect();
     let cell_columns: Vec<&[f64]> = matrix.iter().map(Vec::as_slice).collect();
     let over_all = rolled.iter().position(|(cell, _)| cell.is_over_all());
-    let roll_up = over_all.map_or_else(
-        || matrix.first().cloned().unwrap_or_default(),
-        |index| column(rolled[index].1, &hashes, |row| row.ln_p_row),
-    );
+    let roll_up = over_all.map_or_else(|| matrix.first().cloned().unwrap_or_default(), |index| column(&rolled[index]));
     let levels = two_level(&cell_columns, &roll_up, Some(&shares(cells, &hashes)));
     let first_level = (0..hashes.len()).map(|f| FirstLevel { weight: levels.weights[f], ln_p: levels.ln_p_f[f] });
     let functions = Functions(hashes.iter().copied().zip(first_level).collect());
@@ -80,8 +82,7 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
         }];
     for is_of_kind in kinds {
         let family: Vec<usize> = (0..rolled.len()).filter(|&index| is_of_kind(rolled[index].0)).collect();
-        let columns: Vec<Vec<f64>> =
-            family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
+        let columns: Vec<Vec<f64>> = family.iter().map(|&index| column(&rolled[index])).collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         for (&index, q_values) in family.iter().zip(within_selected(&levels.q_f, &columns)) {
             of_rolled[index] = by_hash(&hashes, &q_values);

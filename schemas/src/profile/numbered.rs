@@ -28,7 +28,7 @@ static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\d+").ok(
 /// A numbered name: what it has in common with its neighbours, and its own numbers.
 ///
 /// ```
-/// use fleetdiff_formats::names::Numbered;
+/// use fleetdiff_schemas::profile::Numbered;
 /// let second = Numbered::of("main.serve.func2").unwrap();
 /// assert_eq!((second.family.as_str(), second.numbers.as_slice()), ("main.serve.func#", &[2][..]));
 /// assert_eq!(Numbered::of("app.Main.lambda$run$10").unwrap().numbers, [10]);
