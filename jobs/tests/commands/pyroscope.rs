@@ -111,19 +111,21 @@ fn pods_are_pulled(stored: &Stored) {
     let folder = TempDir::new().unwrap();
     let fleet = folder.path().join("fleet");
     let to = fleet.to_str().unwrap();
-    let pulled = stored.pull(&["--query", r#"{service_name="shop"}"#, "--types", "cpu,mutex,block", "--to", to]);
+    let pulled = stored.pull(&["--query", r#"{service_name="shop"}"#, "--types", "cpu,heap,mutex,block", "--to", to]);
     assert_eq!(pulled.code, 0, "{}", pulled.stderr);
-    assert!(pulled.stdout.starts_with("16 profiles of 4 pods, 0 requests gave none"), "{}", pulled.stdout);
-    let no_block = "no pod has stored block profiles that can be counted; stored are mutex:contentions:count";
+    assert!(pulled.stdout.starts_with("24 profiles of 4 pods, 0 requests gave none"), "{}", pulled.stdout);
+    let no_block = "no pod has stored block profiles that can be counted; stored are memory:alloc_objects:count";
     assert!(pulled.stderr.contains(no_block), "{}", pulled.stderr);
 
     let lines = manifest(&fleet);
-    let mut of_cpu = Vec::new();
+    let (mut of_cpu, mut expected) = (Vec::new(), BTreeMap::new());
     for (minute, pod) in [1, 2].into_iter().flat_map(|minute| PODS.map(|pod| (minute, pod))) {
         let (from, until) = (stored.start + minute * MINUTE, stored.start + (minute + 1) * MINUTE);
         let cpu = (vec!["samples/count", "cpu/nanoseconds"], pod.cpu(stored.start, from, until));
         let mutex = (vec!["contentions/count", "delay/nanoseconds"], pod.mutex(stored.start, from, until));
-        for (kind, (columns, values)) in [("cpu", cpu), ("mutex", mutex)] {
+        let heap = (vec!["alloc_objects/count", "alloc_space/bytes"], pod.heap(stored.start, from, until));
+        for (kind, (columns, values)) in [("cpu", cpu), ("mutex", mutex), ("heap", heap)] {
+            *expected.entry(kind.to_owned()).or_insert(0) += values.values().map(|values| values[0]).sum::<i64>();
             let is_it = |line: &&Value| {
                 line["pod"] == pod.name && line["profile_type"] == kind && line["start_unix_nano"] == from
             };
@@ -138,19 +140,18 @@ fn pods_are_pulled(stored: &Stored) {
         }
         of_cpu.push((pod.build, pod.cpu(stored.start, from, until)));
     }
-    assert_eq!(lines.len(), 16);
+    assert_eq!(lines.len(), 24);
 
     let replayed = done(&["replay", to, "--base", "v41", "--head", "v42", "--warm-up", "0s", "--cell", "cohort"]);
     assert!(replayed.tables.rejected.is_empty(), "{:?}", replayed.tables.rejected);
-    let counted: i64 = replayed.tables.ledger.iter().map(|row| row.samples_counted).sum();
-    let waits: i64 = PODS
-        .iter()
-        .flat_map(|pod| pod.mutex(stored.start, stored.start + MINUTE, stored.start + 3 * MINUTE).into_values())
-        .map(|values| values[0])
-        .sum();
-    let sampled: i64 = of_cpu.iter().flat_map(|(_, values)| values.values()).map(|values| values[0]).sum();
-    assert_eq!(counted, sampled + waits, "every sample is counted once");
-    let is_it = |row: &&fleetdiff_schemas::rows::CellRow| row.function == "main.price";
+    let mut counted = BTreeMap::new();
+    for row in replayed.tables.ledger.iter().filter(|row| row.samples_counted > 0) {
+        *counted.entry(row.profile_type.clone()).or_insert(0) += row.samples_counted;
+    }
+    assert_eq!(counted, expected, "every sample is counted once");
+    let is_it = |row: &&fleetdiff_schemas::rows::CellRow| {
+        row.function == "main.price" && row.comparison.profile_type.name() == "cpu"
+    };
     let price = replayed.tables.cells.iter().filter(is_it).max_by_key(|row| row.head.count + row.base.count).unwrap();
     let expected = ["v41", "v42"].map(|build| of_leaf(&of_cpu, build, "main.price").unsigned_abs());
     assert_eq!([price.base.count, price.head.count].map(|count| u64::try_from(count).unwrap()), expected);
@@ -212,12 +213,48 @@ fn what_is_not_there_says_why(stored: &Stored) {
     assert!(elsewhere.stderr.contains("give the URL of Pyroscope itself"), "{}", elsewhere.stderr);
 }
 
+/// What comes while it is pulled is counted once, whichever slice it is in. NB: its times are those of the clock, so that nothing of it is
+/// recorded.
+fn what_comes_is_followed(stored: &Stored) {
+    let (Some(server), None) = (&stored.server, &stored.book) else { return };
+    let folder = TempDir::new().unwrap();
+    let fleet = folder.path().join("fleet");
+    let to = fleet.to_str().unwrap().to_owned();
+    let target = format!("pyroscope:http://{}", stored.address);
+    let pulling = std::thread::spawn(move || {
+        let args = ["--query", r#"{service_name="live"}"#, "--every", "2s", "--delay", "2s", "--for", "6s"];
+        run(&[&["pull", &target, "--tenant", TENANT, "--to", &to][..], &args].concat())
+    });
+    // From before what is pulled to behind it.
+    let times: Vec<u64> = (0..24)
+        .map(|nth| {
+            let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos()).unwrap();
+            server.push(&PODS[0].pushed_now("live", nth, now));
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            now
+        })
+        .collect();
+    let pulled = pulling.join().unwrap();
+    assert_eq!(pulled.code, 0, "{}", pulled.stderr);
+    let lines = manifest(&fleet);
+    let window = |line: &Value| ["start_unix_nano", "end_unix_nano"].map(|end| line[end].as_u64().unwrap());
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.windows(2).all(|pair| window(&pair[0])[1] == window(&pair[1])[0]), "they adjoin: {lines:?}");
+    for line in &lines {
+        let [from, until] = window(line);
+        let within = |bound: u64| u64::try_from(times.partition_point(|at| *at < bound)).unwrap();
+        let read = shop::read(&fs::read(fleet.join(line["file"].as_str().unwrap())).unwrap());
+        assert_eq!(read.1, PODS[0].all(within(from)..within(until)), "{line}");
+    }
+}
+
 #[test]
 fn what_pyroscope_has_stored_is_pulled_pod_by_pod() {
     for stored in Stored::all() {
         pods_are_pulled(&stored);
         times_are_counted_by_a_period(&stored);
         what_is_not_there_says_why(&stored);
+        what_comes_is_followed(&stored);
         stored.keep();
     }
     assert!(LENGTH > 3 * MINUTE, "something is stored before and after what is pulled");

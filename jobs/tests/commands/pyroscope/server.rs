@@ -64,11 +64,14 @@ impl Server {
         let server = Self { address: format!("127.0.0.1:{port}"), child: child.unwrap(), folder };
         let deadline = Instant::now() + Duration::from_secs(60);
         while server.status("/ready") != Some(200) {
-            let log = || fs::read_to_string(server.folder.path().join("log")).unwrap();
-            assert!(Instant::now() < deadline, "Pyroscope is not ready: {}", log());
+            assert!(Instant::now() < deadline, "Pyroscope is not ready: {}", server.log());
             std::thread::sleep(Duration::from_millis(200));
         }
         server
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
     fn status(&self, path: &str) -> Option<u16> {
@@ -88,7 +91,7 @@ impl Server {
             body: profiles.to_string().into_bytes(),
         };
         let answer = send(&self.address, &request).unwrap();
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(answer.status, 200, "{}: {}", String::from_utf8_lossy(&answer.body), self.log());
     }
 }
 

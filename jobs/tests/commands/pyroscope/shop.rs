@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::base64;
 
-/// How far apart profiles of the processor are, and waits.
+/// How far apart profiles of the processor are, and others.
 const CPU_EVERY: u64 = 15_000_000_000;
-const MUTEX_EVERY: u64 = 60_000_000_000;
+const OTHERS_EVERY: u64 = 60_000_000_000;
 /// How long all of it takes.
 pub const LENGTH: u64 = 240_000_000_000;
 /// Leaf first.
@@ -83,30 +83,59 @@ impl Pod {
 
     /// The same of waits for locks.
     pub fn mutex(&self, start: u64, from: u64, until: u64) -> Values {
-        let within = self.times(start, MUTEX_EVERY).filter(|(_, at)| (from..until).contains(at));
+        let within = self.times(start, OTHERS_EVERY).filter(|(_, at)| (from..until).contains(at));
         sum(within.map(|(nth, _)| waits(nth)))
+    }
+
+    /// The same of allocations.
+    pub fn heap(&self, start: u64, from: u64, until: u64) -> Values {
+        let within = self.times(start, OTHERS_EVERY).filter(|(_, at)| (from..until).contains(at));
+        sum(within.map(|(nth, _)| allocations(nth)))
     }
 
     /// All that it sends, for `/push.v1.PusherService/Push`.
     pub fn pushed(&self, service: &str, start: u64) -> Value {
-        let of = |kind: &str, samples: Vec<Value>| {
-            let labels = [
-                ("__name__", kind),
-                ("service_name", service),
-                ("pod", self.name),
-                ("version", self.build),
-                ("region", "eu-west-1"),
-            ];
-            let labels: Vec<Value> = labels.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-            json!({"labels": labels, "samples": samples})
+        let cpu = self.times(start, CPU_EVERY).map(|(nth, at)| file(self.columns, at, &self.samples(nth)));
+        let others = |columns, of: fn(u64) -> Values| {
+            let times = self.times(start, OTHERS_EVERY);
+            times.map(|(nth, at)| file(columns, at, &of(nth))).collect::<Vec<_>>()
         };
-        let raw = |bytes: Vec<u8>| json!({"rawProfile": base64(&bytes)});
-        let cpu = self.times(start, CPU_EVERY).map(|(nth, at)| raw(file(self.columns, at, &self.samples(nth))));
-        let contended = [("contentions", "count"), ("delay", "nanoseconds")];
-        let mutex = self.times(start, MUTEX_EVERY).map(|(nth, at)| raw(file(&contended, at, &waits(nth))));
-        json!({"series": [of("process_cpu", cpu.collect()), of("mutex", mutex.collect())]})
+        let (mutex, heap) = (others(CONTENDED, waits), others(ALLOCATED, allocations));
+        let all = [("process_cpu", cpu.collect()), ("mutex", mutex), ("memory", heap)];
+        let series = |(kind, files): (&str, Vec<Vec<u8>>)| {
+            files.iter().map(|file| self.series(service, kind, file)).collect::<Vec<_>>()
+        };
+        json!({"series": all.into_iter().flat_map(series).collect::<Vec<_>>()})
+    }
+
+    /// A profile of the processor of one moment, which it sends alone.
+    pub fn pushed_now(&self, service: &str, nth: u64, at: u64) -> Value {
+        json!({"series": [self.series(service, "process_cpu", &file(self.columns, at, &self.samples(nth)))]})
+    }
+
+    /// The sum of such profiles.
+    pub fn all(&self, nth: std::ops::Range<u64>) -> Values {
+        sum(nth.map(|nth| self.samples(nth)))
+    }
+
+    /// NB: one file a series, since a server of 1.7 that is sent several with `__delta__` fails.
+    fn series(&self, service: &str, kind: &str, file: &[u8]) -> Value {
+        let labels = [
+            ("__name__", kind),
+            // Each is the difference from the one before already, as those of the SDK for Go are.
+            ("__delta__", "false"),
+            ("service_name", service),
+            ("pod", self.name),
+            ("version", self.build),
+            ("region", "eu-west-1"),
+        ];
+        let labels: Vec<Value> = labels.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        json!({"labels": labels, "samples": [{"rawProfile": base64(file)}]})
     }
 }
+
+const CONTENDED: &[(&str, &str)] = &[("contentions", "count"), ("delay", "nanoseconds")];
+const ALLOCATED: &[(&str, &str)] = &[("alloc_objects", "count"), ("alloc_space", "bytes")];
 
 fn owned(stack: &[&str]) -> Vec<String> {
     stack.iter().map(|name| (*name).to_owned()).collect()
@@ -117,6 +146,15 @@ fn waits(nth: u64) -> Values {
     BTreeMap::from([
         (owned(&["sync.(*Mutex).Unlock", "main.serve"]), vec![contended, contended * 1_500]),
         (owned(&["sync.(*Mutex).Unlock", "main.report"]), vec![2, 77]),
+    ])
+}
+
+/// Of so many bytes each that the allocator draws every one.
+fn allocations(nth: u64) -> Values {
+    let objects = i64::try_from(3 + nth).unwrap();
+    BTreeMap::from([
+        (owned(&["main.price", "main.serve"]), vec![objects, objects * 20_000_000]),
+        (owned(&["main.encode", "main.serve"]), vec![1, 16_000_000]),
     ])
 }
 
@@ -144,10 +182,14 @@ fn file(columns: &[(&str, &str)], at: u64, values: &Values) -> Vec<u8> {
     };
     let mut file = Profile { time_nanos: i64::try_from(at).unwrap(), ..Profile::default() };
     file.sample_type = columns.iter().map(|(name, unit)| ValueType { r#type: text(name), unit: text(unit) }).collect();
-    (file.duration_nanos, file.period) = (i64::try_from(CPU_EVERY).unwrap(), 10_000_000);
-    let [(kind, unit), ..] = columns else { panic!("no column") };
-    let (kind, unit) = if *kind == "samples" { ("cpu", "nanoseconds") } else { (*kind, *unit) };
+    file.duration_nanos = i64::try_from(CPU_EVERY).unwrap();
+    let (kind, unit, period) = match columns {
+        [("alloc_objects", _), ..] => ("space", "bytes", 512 << 10),
+        [("contentions", _), ..] => ("contentions", "count", 1),
+        _ => ("cpu", "nanoseconds", 10_000_000),
+    };
     file.period_type = Some(ValueType { r#type: text(kind), unit: text(unit) });
+    file.period = period;
     for (stack, values) in values {
         let mut location_id = Vec::new();
         for name in stack {
