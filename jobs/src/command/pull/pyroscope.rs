@@ -133,8 +133,9 @@ impl Following<'_> {
     fn look(&self, slices: &Slices) -> Result<(), Failure> {
         let now = now();
         let end = slices.until.map_or(now, |until| until.min(now));
-        let within = TimeRange { start: slices.next.min(end.since(LOOK_BACK)), end };
-        let within = if end > slices.next { TimeRange { start: slices.next, end } } else { within };
+        // Of what is only to come, whether there was something before.
+        let start = if slices.next < end { slices.next } else { end.since(LOOK_BACK) };
+        let within = TimeRange { start, end };
         // NB: no second attempt, since at the start it is the command line that is wrong.
         let found = self.server.client.pods(&self.query, &self.labels, within);
         let (pods, unlabelled) = found.map_err(|fault| self.server.failure(&fault))?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::http::{Request, send};
@@ -81,14 +81,23 @@ impl Server {
 
     /// Has it store profiles.
     pub fn push(&self, profiles: &Value) {
+        self.post("/push.v1.PusherService/Push", profiles);
+    }
+
+    /// Has it write what it holds in memory into a block, from which it then answers.
+    pub fn flush(&self) {
+        self.post("/ingester.v1.IngesterService/Flush", &json!({}));
+    }
+
+    fn post(&self, path: &str, asked: &Value) {
         let request = Request {
             method: "POST",
-            path: "/push.v1.PusherService/Push",
+            path,
             headers: vec![
                 ("content-type".to_owned(), "application/json".to_owned()),
                 ("x-scope-orgid".to_owned(), TENANT.to_owned()),
             ],
-            body: profiles.to_string().into_bytes(),
+            body: asked.to_string().into_bytes(),
         };
         let answer = send(&self.address, &request).unwrap();
         assert_eq!(answer.status, 200, "{}: {}", String::from_utf8_lossy(&answer.body), self.log());

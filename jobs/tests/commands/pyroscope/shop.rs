@@ -6,7 +6,7 @@ use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample,
 use prost::Message;
 use serde_json::{Value, json};
 
-use super::base64;
+use super::recorded::base64;
 
 /// How far apart profiles of the processor are, and others.
 const CPU_EVERY: u64 = 15_000_000_000;

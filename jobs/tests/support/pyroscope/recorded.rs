@@ -6,18 +6,26 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::http::{Answer, Request, answer, header, receive, send};
-use super::{base64, from_base64};
+
+/// When the pods that are recorded began, in nanoseconds since the Unix epoch: a whole minute.
+pub const RECORDED: u64 = 1_795_895_400_000_000_000;
 
 /// A request: path, form, tenant, body.
-type Asked = [String; 4];
+pub type Asked = [String; 4];
 
 /// Answers by request.
-type Book = BTreeMap<Asked, Answer>;
+pub type Book = BTreeMap<Asked, Answer>;
 
-pub fn path() -> PathBuf {
+pub fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pyroscope/recorded.jsonl")
 }
 
@@ -27,7 +35,7 @@ fn written(form: &str, body: &[u8]) -> String {
 }
 
 fn read(form: &str, body: &str) -> Vec<u8> {
-    if form.ends_with("proto") { from_base64(body) } else { body.as_bytes().to_vec() }
+    if form.ends_with("proto") { STANDARD.decode(body).unwrap() } else { body.as_bytes().to_vec() }
 }
 
 fn asked(path: &str, headers: &[(String, String)], body: &[u8]) -> Asked {
