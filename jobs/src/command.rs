@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// A target pyroscope:URL is a server of Grafana Pyroscope, which is asked for one profile of each pod, of each slice of --every: from
     /// --from to --until, or as it comes.
     #[command(after_help = pull::EXAMPLES)]
-    Pull(pull::PullArgs),
+    Pull(Box<pull::PullArgs>),
     /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
     ///
     /// --regress, --cells and --factor replace the change that the preset makes; if only some of them are given, the others are

@@ -23,7 +23,6 @@ mod forms;
 #[expect(dead_code, reason = "other tests let it fail in more ways")]
 mod hook;
 #[path = "support/pyroscope/http.rs"]
-#[expect(dead_code, reason = "other tests ask a server")]
 mod http;
 #[path = "kafka/limits.rs"]
 mod limits;

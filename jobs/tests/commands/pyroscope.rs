@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 use self::recorded::{Book, RECORDED, base64};
 use self::server::{Server, TENANT};
-use self::shop::{LENGTH, PODS, TIMES, Values};
+use self::shop::{PODS, TIMES, Values};
 use super::hook::{Act, Hook};
 use super::program::{Run, done, run, run_with};
 
@@ -249,7 +249,6 @@ fn what_pyroscope_has_stored_is_pulled_pod_by_pod() {
         }
         stored.keep();
     }
-    assert!(LENGTH > 3 * MINUTE, "something is stored before and after what is pulled");
 }
 
 #[test]

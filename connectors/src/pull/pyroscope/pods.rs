@@ -85,7 +85,7 @@ impl<'a> Series<'a> {
     }
 
     fn required(&self, what: &'static str, otherwise: &'a str) -> Result<&'a str, Unlabelled> {
-        let found = self.value(what).or((!otherwise.is_empty()).then_some(otherwise));
+        let found = self.value(what).or_else(|| Some(otherwise).filter(|otherwise| !otherwise.is_empty()));
         found.ok_or_else(|| Unlabelled {
             what,
             tried: self.names.names(what).to_vec(),

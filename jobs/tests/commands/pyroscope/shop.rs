@@ -11,8 +11,8 @@ use super::recorded::base64;
 /// How far apart profiles of the processor are, and others.
 const CPU_EVERY: u64 = 15_000_000_000;
 const OTHERS_EVERY: u64 = 60_000_000_000;
-/// How long all of it takes.
-pub const LENGTH: u64 = 240_000_000_000;
+/// How long all of it takes: from before what is pulled to behind it.
+const LENGTH: u64 = 240_000_000_000;
 /// Leaf first.
 const STACKS: [&[&str]; 4] =
     [&["main.price", "main.serve"], &["main.serve"], &["main.encode", "main.serve"], &["main.price", "main.report"]];

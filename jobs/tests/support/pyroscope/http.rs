@@ -4,11 +4,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// Names and values.
+pub type Headers = Vec<(String, String)>;
+
 #[derive(Clone, Debug, Default)]
 pub struct Request<'a> {
     pub method: &'a str,
     pub path: &'a str,
-    pub headers: Vec<(String, String)>,
+    pub headers: Headers,
     pub body: Vec<u8>,
 }
 
@@ -38,7 +41,7 @@ pub fn send(address: &str, request: &Request<'_>) -> Option<Answer> {
 }
 
 /// The path, headers and body that a client sends.
-pub fn receive(connection: &TcpStream) -> Option<(String, Vec<(String, String)>, Vec<u8>)> {
+pub fn receive(connection: &TcpStream) -> Option<(String, Headers, Vec<u8>)> {
     let mut reader = BufReader::new(connection);
     let (line, headers) = head(&mut reader)?;
     let length = header(&headers, "content-length").map_or(0, |length| length.parse().unwrap());
@@ -61,7 +64,7 @@ pub fn header(headers: &[(String, String)], name: &str) -> Option<String> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
 }
 
-fn head(reader: &mut impl BufRead) -> Option<(String, Vec<(String, String)>)> {
+fn head(reader: &mut impl BufRead) -> Option<(String, Headers)> {
     let mut line = || {
         let mut line = String::new();
         (reader.read_line(&mut line).ok()? > 0).then(|| line.trim_end().to_owned())

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::http::{Answer, Request, answer, header, receive, send};
+use super::http::{Answer, Headers, Request, answer, header, receive, send};
 
 /// When the pods that are recorded began, in nanoseconds since the Unix epoch: a whole minute.
 pub const RECORDED: u64 = 1_795_895_400_000_000_000;
@@ -45,7 +45,7 @@ fn asked(path: &str, headers: &[(String, String)], body: &[u8]) -> Asked {
 }
 
 /// A server; requests go to `of`, whose answer is given.
-fn serve(of: impl Fn(&str, Vec<(String, String)>, Vec<u8>) -> Answer + Send + Sync + 'static) -> String {
+fn serve(of: impl Fn(&str, Headers, Vec<u8>) -> Answer + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let of = Arc::new(of);
