@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fleetdiff_connectors::pull::Pull;
 use fleetdiff_connectors::pull::pyroscope::{PodLabels, Pyroscope, Query, StoredPod};
+use fleetdiff_formats::Period;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
@@ -79,30 +80,14 @@ pub(super) fn run(args: &PullArgs, url: &str, stop: &Arc<AtomicBool>) -> Result<
     following.look(&slices)?;
     let mut place = Place::of(args)?;
     let mut tally = Tally::default();
-    let (began, bar) = (slices.next, spinner());
-    while !stop.load(Ordering::Relaxed) {
-        match slices.due(now()) {
-            Due::Done => break,
-            Due::Later(left) => wait(duration(left).min(Duration::from_secs(1)), stop),
-            Due::Slice(slice) => {
-                let asking = Asking {
-                    server: &following.server.client,
-                    types: &following.types,
-                    period: options.period,
-                    stop,
-                    warnings: &following.warnings,
-                };
-                following.slice(&asking, slice, &mut place, &mut tally)?;
-                slices.taken(slice);
-                bar.set_message(format!("{}, to {}", tally.in_words(), rfc3339(slice.end)));
-            }
-        }
+    let began = slices.next;
+    let ended = following.all(&mut slices, options.period, &mut place, &mut tally);
+    let kept = if tally.profiles() > 0 { Some(place.finish(args)?) } else { None };
+    ended?;
+    match kept {
+        Some(kept) => Ok(format!("{}; {kept}", tally.in_words())),
+        None => Err(nothing_pulled(&tally, TimeRange { start: began, end: slices.next.max(began) }, args)),
     }
-    bar.finish_and_clear();
-    if tally.profiles() == 0 {
-        return Err(nothing_pulled(&tally, TimeRange { start: began, end: slices.next.max(began) }, args));
-    }
-    Ok(format!("{}; {}", tally.in_words(), place.finish(args)?))
 }
 
 /// The slices that the command line names.
@@ -157,6 +142,32 @@ impl Following<'_> {
                 self.warnings.once(faults::no_type(*what, &pods));
             }
         }
+        Ok(())
+    }
+
+    /// Takes slice after slice, until it is time.
+    fn all(
+        &self,
+        slices: &mut Slices,
+        period: Option<Period>,
+        place: &mut Place,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let Self { server, types, stop, warnings, .. } = self;
+        let asking = Asking { server: &server.client, types, period, stop, warnings };
+        let bar = spinner();
+        while !stop.load(Ordering::Relaxed) {
+            match slices.due(now()) {
+                Due::Done => break,
+                Due::Later(left) => wait(duration(left).min(Duration::from_secs(1)), stop),
+                Due::Slice(slice) => {
+                    self.slice(&asking, slice, place, tally)?;
+                    slices.taken(slice);
+                    bar.set_message(format!("{}, to {}", tally.in_words(), rfc3339(slice.end)));
+                }
+            }
+        }
+        bar.finish_and_clear();
         Ok(())
     }
 
