@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands of a newcomer; both install what is missing first (Debian).
 # Everything is built in release, so that no target builds a crate twice.
 
-.PHONY: demo check test test-fast setup fmt clippy links docs bench dist
+.PHONY: demo check test test-fast test-pyroscope setup fmt clippy links docs bench dist
 
 # A synthetic fleet with a canary through the real dataflow.
 demo:
@@ -36,6 +36,11 @@ test: setup links
 # Every test that needs no broker, browser, Python or long simulation: under a minute once built.
 test-fast:
 	scripts/test-fast.sh
+
+# `make test` has answers that a server of Pyroscope gave; this asks a real one, whose program is named: make test-pyroscope PYROSCOPE=/usr/bin/pyroscope
+test-pyroscope:
+	@test -x "$(PYROSCOPE)" || { echo "name the program of a server of Pyroscope: make test-pyroscope PYROSCOPE=/usr/bin/pyroscope" >&2; exit 2; }
+	FLEETDIFF_PYROSCOPE=$(abspath $(PYROSCOPE)) cargo test --release --workspace --test commands -- pyroscope
 
 setup:
 	scripts/setup.sh

@@ -1,7 +1,9 @@
-//! Pulls profiles from running programs that serve them: Go's `/debug/pprof`, and what speaks like it.
+//! Pulls profiles from running programs that serve them, Go's `/debug/pprof` and what speaks like it, and from a server that has stored them.
 //!
-//! [`Targets`] says where they are, a list or a DNS name; [`Puller::pull`] asks one of them for one profile.
+//! [`Targets`] says where programs are, a list or a DNS name; [`Puller::pull`] asks one of them for one profile. [`pyroscope`] asks a server
+//! of Grafana Pyroscope for those of many pods.
 
+pub mod pyroscope;
 mod targets;
 
 use std::io::Read;
@@ -9,7 +11,8 @@ use std::time::Duration;
 
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
-use ureq::Agent;
+use ureq::http::Response;
+use ureq::{Agent, Body};
 
 use crate::agent::{agent, in_words};
 
@@ -98,6 +101,9 @@ pub enum PullError {
     /// It ended early.
     #[error("the answer ends early: {0}")]
     Cut(String),
+    /// It is not what was asked for.
+    #[error("the answer is none of Pyroscope's: {0}")]
+    Foreign(String),
 }
 
 /// Asks endpoints.
@@ -124,19 +130,24 @@ impl Puller {
         let request = self.agent.get(&url).config().timeout_global(Some(timeout)).build();
         let silence = |error| PullError::Silence(in_words(&error, timeout.as_secs_f32(), str::to_owned));
         let mut response = request.call().map_err(silence)?;
-        let status = response.status();
-        let mut bytes = Vec::new();
-        let read = response.body_mut().as_reader().take(self.most + 1).read_to_end(&mut bytes);
-        if !status.is_success() {
-            let text = String::from_utf8_lossy(&bytes);
-            let excerpt: String = text.chars().take(SHOWN).collect();
-            let excerpt = excerpt.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
-            return Err(PullError::Refused { status: status.as_u16(), excerpt });
-        }
-        read.map_err(|error| PullError::Cut(error.to_string()))?;
-        match u64::try_from(bytes.len()) {
-            Ok(length) if length <= self.most => Ok(bytes),
-            _ => Err(PullError::TooLarge(self.most)),
-        }
+        body(&mut response, self.most)
+    }
+}
+
+/// The bytes of an answer, of which at most so many are taken.
+fn body(response: &mut Response<Body>, most: u64) -> Result<Vec<u8>, PullError> {
+    let status = response.status();
+    let mut bytes = Vec::new();
+    let read = response.body_mut().as_reader().take(most + 1).read_to_end(&mut bytes);
+    if !status.is_success() {
+        let text = String::from_utf8_lossy(&bytes);
+        let excerpt: String = text.chars().take(SHOWN).collect();
+        let excerpt = excerpt.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
+        return Err(PullError::Refused { status: status.as_u16(), excerpt });
+    }
+    read.map_err(|error| PullError::Cut(error.to_string()))?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= most => Ok(bytes),
+        _ => Err(PullError::TooLarge(most)),
     }
 }

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     /// this format already as it is; as otlp or delta, files that cannot be decoded are skipped with a warning.
     #[command(after_help = publish::EXAMPLES)]
     Publish(publish::PublishArgs),
-    /// Record profiles of programs that serve them, as Go's /debug/pprof does, into a folder or onto a topic
+    /// Record profiles of programs that serve them, as Go's /debug/pprof does, or that Pyroscope has stored, into a folder or onto a topic
     ///
     /// Each pod is asked for one profile after the other. Profiles are kept as they come, in a folder that `fleetdiff replay` reads, or on a
     /// topic that `fleetdiff watch` reads. Pods of the baseline and of the canary are recorded by one command whose targets have
@@ -94,8 +94,11 @@ pub(crate) enum Command {
     ///
     /// A pod that does not answer is asked again in the next round, and a warning says so once. Names and files of targets are looked at each
     /// round, so that pods may come and go.
+    ///
+    /// A target pyroscope:URL is a server of Grafana Pyroscope, which is asked for one profile of each pod, of each slice of --every: from
+    /// --from to --until, or as it comes.
     #[command(after_help = pull::EXAMPLES)]
-    Pull(pull::PullArgs),
+    Pull(Box<pull::PullArgs>),
     /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
     ///
     /// --regress, --cells and --factor replace the change that the preset makes; if only some of them are given, the others are

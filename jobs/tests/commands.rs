@@ -48,6 +48,8 @@ mod power;
 mod program;
 #[path = "commands/pull.rs"]
 mod pull;
+#[path = "commands/pyroscope.rs"]
+mod pyroscope;
 #[path = "commands/receivers.rs"]
 mod receivers;
 #[path = "commands/replay.rs"]

@@ -22,6 +22,8 @@ mod forms;
 #[path = "../../connectors/tests/support/hook.rs"]
 #[expect(dead_code, reason = "other tests let it fail in more ways")]
 mod hook;
+#[path = "support/pyroscope/http.rs"]
+mod http;
 #[path = "kafka/limits.rs"]
 mod limits;
 #[path = "kafka/metrics.rs"]
@@ -34,6 +36,9 @@ mod program;
 mod pulled;
 #[path = "kafka/receivers.rs"]
 mod receivers;
+#[path = "support/pyroscope/recorded.rs"]
+#[expect(dead_code, reason = "other tests record")]
+mod recorded;
 #[path = "kafka/reload.rs"]
 mod reload;
 #[path = "kafka/results.rs"]

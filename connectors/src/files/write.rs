@@ -164,6 +164,8 @@ pub(super) struct ManifestLine<'a> {
     requests_start_unix_nano: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests_end_unix_nano: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<String>,
 }
 
 impl<'a> ManifestLine<'a> {
@@ -187,6 +189,7 @@ impl<'a> ManifestLine<'a> {
             requests: labels.requests,
             requests_start_unix_nano: labels.requests_window.map(|window| window.start.0),
             requests_end_unix_nano: labels.requests_window.map(|window| window.end.0),
+            period: labels.period.map(|period| format!("{}ns", period.nanoseconds())),
         }
     }
 

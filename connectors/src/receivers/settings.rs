@@ -44,8 +44,8 @@ impl Secret {
         Self(format!("{prefix}{}", self.0))
     }
 
-    /// For the one place that sends it.
-    pub(super) fn expose(&self) -> &str {
+    /// For the places that send it.
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 }

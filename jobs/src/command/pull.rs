@@ -1,7 +1,10 @@
-//! `pull`: records profiles of programs that serve them, into a folder or onto a topic.
+//! `pull`: records profiles of programs that serve them, or that a server has stored, into a folder or onto a topic.
 
 mod place;
 mod pods;
+mod pyroscope;
+mod tally;
+mod warnings;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,6 +21,8 @@ use fleetdiff_schemas::time::Nanos;
 
 use self::place::Place;
 use self::pods::{Pods, Schedule, Taken};
+use self::pyroscope::PyroscopeArgs;
+use self::warnings::Warnings;
 use crate::configuration::{Flags, OfTopic, Setting};
 use crate::failure::Failure;
 use crate::progress::spinner;
@@ -28,18 +33,23 @@ use crate::signals::stop_on_signals;
 /// Heading of the flags that say whose profiles they are.
 const IDENTITY: &str = "Whose profiles they are, where a target does not say it";
 
+/// How long a round lasts unless it is said.
+const EVERY: Nanos = Nanos::from_seconds(10);
+
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff pull 10.0.0.7:6060 10.0.0.8:6060 --to fleet --service shop --build v41 --for 30m
   fleetdiff pull dns:shop-canary:6060 --to fleet --service shop --build v42 --for 30m
   fleetdiff pull --targets-file pods.json --to fleet --service shop --types cpu,heap --every 30s
-  fleetdiff pull --targets-file pods.json --brokers kafka:9092 --topic profiles --service shop";
+  fleetdiff pull --targets-file pods.json --brokers kafka:9092 --topic profiles --service shop
+  fleetdiff pull pyroscope:http://pyroscope:4040 --query '{service_name=\"shop\"}' --to fleet --from now-2h --until now";
 
 /// Arguments of `pull`.
 #[derive(Debug, Args)]
 pub(crate) struct PullArgs {
-    /// Where profiles are served: HOST:PORT for /debug/pprof there, a URL, or dns:NAME:PORT for every address of a name
+    /// Where profiles are served: HOST:PORT for /debug/pprof there, a URL, dns:NAME:PORT for every address of a name, or pyroscope:URL for a
+    /// server of Grafana Pyroscope
     #[arg(value_name = "TARGET", required_unless_present = "targets_file")]
     pub(crate) targets: Vec<String>,
     /// More targets: a file of Prometheus's file_sd form (JSON), read again each round; labels service, build, region, cohort, hardware,
@@ -66,9 +76,9 @@ pub(crate) struct PullArgs {
     /// What is pulled: cpu, heap, mutex, block
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "cpu", value_parser = kind)]
     pub(crate) types: Vec<Pull>,
-    /// How long a profile of the processor lasts, and how often others are taken
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = every)]
-    pub(crate) every: Nanos,
+    /// How long a profile of the processor lasts, and how often others are taken [default: 10s; of Pyroscope 1m, for all types]
+    #[arg(long, value_name = "DURATION", value_parser = every)]
+    pub(crate) every: Option<Nanos>,
     /// How long to record, to a round [default: until SIGINT or SIGTERM]
     #[arg(long = "for", value_name = "DURATION", value_parser = some)]
     pub(crate) lasts: Option<Nanos>,
@@ -87,33 +97,44 @@ pub(crate) struct PullArgs {
     /// Kind of machine of the pods
     #[arg(long, help_heading = IDENTITY, default_value = "unknown")]
     pub(crate) hardware: String,
+    /// Profiles that are stored.
+    #[command(flatten)]
+    pub(crate) pyroscope: PyroscopeArgs,
 }
 
 /// Records until it is time, and prints how much came.
 pub(crate) fn run(args: &PullArgs) -> Result<(), Failure> {
+    let said = match pyroscope::url(args)? {
+        Some(url) => pyroscope::run(args, url, &stop_on_signals()?)?,
+        None => of_programs(args)?,
+    };
+    writeln!(std::io::stdout(), "{said}")?;
+    Ok(())
+}
+
+/// Records programs that serve their profiles, and says how much came.
+fn of_programs(args: &PullArgs) -> Result<String, Failure> {
     let stop = stop_on_signals()?;
-    if args.lasts.is_some_and(|lasts| lasts < args.every) {
+    let every = args.every.unwrap_or(EVERY);
+    if args.lasts.is_some_and(|lasts| lasts < every) {
         return Err(Failure::usage("--for is shorter than a round", "give --for at least as long as --every"));
     }
     let targets = targets(args);
     let mut place = Place::of(args)?;
-    let every = duration(args.every);
-    let schedule = Schedule {
-        types: args.types.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
-        every,
-        until: args.lasts.map(|lasts| Instant::now() + duration(lasts)),
-    };
+    let every = duration(every);
+    let schedule =
+        Schedule { types: types(args), every, until: args.lasts.map(|lasts| Instant::now() + duration(lasts)) };
     let mut pods = Pods::new(Puller::new(most_bytes()), schedule, Arc::clone(&stop));
     let bar = spinner();
     let mut looked: Option<Instant> = None;
-    let mut told = BTreeSet::new();
+    let warnings = Warnings::default();
     loop {
         // Threads that have ended have given all they had before that.
         let is_last = stop.load(Ordering::Relaxed) || pods.are_done();
         if !is_last && looked.is_none_or(|looked| looked.elapsed() >= every) {
             let (found, faults) = targets.resolve();
             for fault in &faults {
-                warn(&mut told, format!("{fault}: {}", root(fault)));
+                warnings.once(format!("{fault}: {}", root(fault)));
             }
             pods.follow(found, faults.is_empty()).map_err(|fault| {
                 let hint = fault.hint();
@@ -124,30 +145,21 @@ pub(crate) fn run(args: &PullArgs) -> Result<(), Failure> {
         for taken in pods.wait(Duration::from_millis(200)) {
             match taken {
                 Taken::Profile(profile) => place.put(profile)?,
-                Taken::Nothing { pod, what, why } => warn(&mut told, format!("{pod} gave no {what} profile: {why}")),
+                Taken::Nothing { pod, what, why } => warnings.once(format!("{pod} gave no {what} profile: {why}")),
             }
         }
-        bar.set_message(pods.in_words());
+        bar.set_message(pods.tally().in_words());
         if is_last {
             break;
         }
     }
     bar.finish_and_clear();
-    let said = pods.in_words();
-    if pods.profiles() == 0 {
+    let said = pods.tally().in_words();
+    if pods.tally().profiles() == 0 {
         let hint = "see that the programs serve /debug/pprof there: in Go, import _ \"net/http/pprof\" and listen";
         return Err(Failure::with_hint(format!("nothing was pulled: {said}"), hint));
     }
-    writeln!(std::io::stdout(), "{said}; {}", place.finish(args)?)?;
-    Ok(())
-}
-
-/// Says each thing once.
-fn warn(told: &mut BTreeSet<String>, what: String) {
-    if !told.contains(&what) {
-        tracing::warn!("{what}");
-        told.insert(what);
-    }
+    Ok(format!("{said}; {}", place.finish(args)?))
 }
 
 fn root(fault: &dyn std::error::Error) -> String {
@@ -156,7 +168,18 @@ fn root(fault: &dyn std::error::Error) -> String {
 
 fn targets(args: &PullArgs) -> Targets {
     let listed = args.targets.iter().map(|text| Target::of(text));
-    let identity = Identity {
+    let targets = listed.chain(args.targets_file.clone().map(Target::File)).collect();
+    Targets { targets, identity: identity(args) }
+}
+
+/// What is pulled, each once.
+fn types(args: &PullArgs) -> Vec<Pull> {
+    args.types.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What holds where nothing else says whose profiles they are.
+fn identity(args: &PullArgs) -> Identity {
+    Identity {
         service: args.service.as_deref().unwrap_or_default().into(),
         build: args.build.as_deref().unwrap_or_default().into(),
         region: args.region.as_str().into(),
@@ -165,8 +188,7 @@ fn targets(args: &PullArgs) -> Targets {
         node: None,
         pod: "".into(),
         process_start: None,
-    };
-    Targets { targets: listed.chain(args.targets_file.clone().map(Target::File)).collect(), identity }
+    }
 }
 
 /// No more than can be read again.

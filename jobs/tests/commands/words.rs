@@ -65,6 +65,7 @@ const HELP: &[&str] = &[
     "watch",
     "test-receivers",
     "publish",
+    "pull",
     "generate",
     "delta",
     "diff",

@@ -8,6 +8,7 @@
 //! samples differ by rounding from what it would have written had it subtracted first (godeltaprof does: 54 of 1,727,157
 //! objects, 34 of 720,322,092 bytes).
 
+mod join;
 mod keys;
 mod numbers;
 mod sample;
@@ -24,6 +25,8 @@ use self::sums::Sums;
 use self::write::{Kept, write};
 use super::proto::Profile;
 use crate::compression::{decompress, gzip};
+
+pub use join::{Join, join};
 
 /// Which of the two profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

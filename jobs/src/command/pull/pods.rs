@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fleetdiff_connectors::pull::{Endpoint, Pull, Puller};
-use fleetdiff_diff::figures::grouped;
 use fleetdiff_formats::Labels;
-use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+use super::tally::Tally;
 
 /// More pods than this are not followed by one process.
 const MOST: usize = 2_000;
@@ -81,16 +81,13 @@ pub(super) struct Pods {
     threads: BTreeMap<Endpoint, (Arc<AtomicBool>, JoinHandle<()>)>,
     sender: SyncSender<Taken>,
     receiver: Receiver<Taken>,
-    answered: BTreeSet<PodId>,
-    profiles: usize,
-    failures: usize,
+    tally: Tally,
 }
 
 impl Pods {
     pub(super) fn new(puller: Puller, schedule: Schedule, stop: Arc<AtomicBool>) -> Self {
         let (sender, receiver) = sync_channel(WAITING);
-        let (threads, answered) = (BTreeMap::new(), BTreeSet::new());
-        Self { puller, schedule, stop, threads, sender, receiver, answered, profiles: 0, failures: 0 }
+        Self { puller, schedule, stop, threads: BTreeMap::new(), sender, receiver, tally: Tally::default() }
     }
 
     /// Follows these pods, and no others if these are known to be all.
@@ -138,11 +135,8 @@ impl Pods {
         let taken: Vec<Taken> = [first].into_iter().chain(self.receiver.try_iter()).collect();
         for one in &taken {
             match one {
-                Taken::Profile(profile) => {
-                    self.profiles += 1;
-                    self.answered.insert(profile.labels.identity.pod.clone());
-                }
-                Taken::Nothing { .. } => self.failures += 1,
+                Taken::Profile(profile) => self.tally.profile(&profile.labels.identity.pod),
+                Taken::Nothing { .. } => self.tally.failure(),
             }
         }
         taken
@@ -153,15 +147,8 @@ impl Pods {
         !self.schedule.has_room() && self.threads.values().all(|(_, thread)| thread.is_finished())
     }
 
-    pub(super) fn profiles(&self) -> usize {
-        self.profiles
-    }
-
-    pub(super) fn in_words(&self) -> String {
-        let number = |count: usize, one: &str| format!("{} {one}{}", grouped(count), if count == 1 { "" } else { "s" });
-        let profiles = number(self.profiles, "profile");
-        let failures = number(self.failures, "request");
-        format!("{profiles} of {}, {failures} gave none", number(self.answered.len(), "pod"))
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
     }
 }
 
