@@ -250,8 +250,8 @@ fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
             "The first line of the verdict table that holds. `regressed` and `improved` mean significant: by `q_value` \
              in scope `window` (rows `(all)`: by `per_request_q_value`), by the live rule in scope `epoch`. \
              `equivalent` means that the 90 % interval of the change lies within 5 % with `firm` support. `moved` means \
-             that the change would be significant, but in the other build another function has that cost: it was moved, \
-             renamed or inlined.",
+             that in the other build another function has this cost: it was moved, renamed or inlined, and together they \
+             did not change.",
         "support": support =>
             "What the number of pods can carry: `firm` from 5 pods in each arm, `tentative` with 2 to 4 in the smaller \
              arm. With fewer, or fewer than 2 degrees of freedom, the row is `untestable`: it shows figures and tests \

@@ -5,6 +5,7 @@ use std::num::IntErrorKind;
 use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::austin;
 use super::counts::{Columns, Counts, added_up_periods};
 use crate::labels::{Measure, Unit};
 use crate::record::Record;
@@ -15,9 +16,10 @@ use crate::ticks::Clock;
 ///
 /// Counts that are all multiples of a period are refused, unless the sink divides them by it: then they weigh what is written.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    match record.measure.unit {
-        None | Some(Unit::Count) => counted(record, record.measure.unit.is_some(), sink),
-        Some(unit) => match clock(record.measure, unit) {
+    let measure = austin::measure(record.text, record.measure)?.unwrap_or(record.measure);
+    match measure.unit {
+        None | Some(Unit::Count) => counted(record, measure.unit.is_some(), sink),
+        Some(unit) => match clock(measure, unit) {
             Some(clock) => timed(record, clock, sink),
             None => Err(no_samples(unit)),
         },

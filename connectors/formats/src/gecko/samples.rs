@@ -39,9 +39,12 @@ fn check(meta: &Meta<'_>, kind: ProfileType) -> Result<(), Rejection> {
         let detail = format!("samples by {:?}, expected ms: a profile of what a file consists of", unit.0);
         return Err(Rejection::new(Reason::UnsupportedType, detail));
     }
+    // Before it wrote what it was asked to record, Firefox gave its name only.
+    let is_firefox =
+        meta.configuration.is_some() || meta.product.as_ref().is_some_and(|product| product.0 == "Firefox");
     match kind {
         ProfileType::Wall => Ok(()),
-        ProfileType::Cpu if meta.configuration.is_none() => Ok(()),
+        ProfileType::Cpu if !is_firefox => Ok(()),
         ProfileType::Cpu => {
             let detail = "Firefox samples its threads whether they run or not: these samples are of wall, not of cpu";
             Err(Rejection::new(Reason::UnitMismatch, detail))

@@ -11,6 +11,7 @@ use super::events::{Kind, unit};
 use super::metadata::{Class, Classes, Value};
 use super::names::Frames;
 use super::recording::{Recording, kinds};
+use super::settings::Settings;
 use super::within;
 use crate::budget::Budget;
 use crate::labels::Measure;
@@ -53,7 +54,8 @@ pub(super) fn samples<S: SampleSink>(
         let classes = chunk.metadata().and_then(|metadata| Classes::read(metadata, budget)).map_err(at_chunk)?;
         let constants = Constants::of_samples(chunk, &classes, budget).map_err(at_chunk)?;
         let held = left - budget.left();
-        let is_of_async_profiler = classes.named("profiler.Window").is_some();
+        // The second has been there since 2.8, the first since 3.0.
+        let is_of_async_profiler = ["profiler.Window", "profiler.Log"].iter().any(|name| classes.named(name).is_some());
         let mut reader = Reader {
             chunk,
             classes: &classes,
@@ -64,6 +66,7 @@ pub(super) fn samples<S: SampleSink>(
             profile_type: measure.profile_type,
             declared: measure.period.is_some(),
             period,
+            settings: recording.settings,
             is_of_async_profiler,
             budget,
         };
@@ -89,6 +92,7 @@ struct Reader<'c, 'a> {
     /// Whether whoever sends the recording said the period.
     declared: bool,
     period: Option<Period>,
+    settings: Settings,
     is_of_async_profiler: bool,
     budget: &'c Budget,
 }
@@ -231,7 +235,8 @@ impl<'c, 'a> Reader<'c, 'a> {
     /// Whether a `jdk.ExecutionSample` is of the type of the profile. The JDK looks at threads that run; async-profiler, by the
     /// clock on the wall, at any, and then says whether it ran or slept.
     fn is_of_type(&self, state: Value<'a>) -> Result<bool, Rejection> {
-        let on_processor = !self.is_of_async_profiler || self.constants.text(state)? == ON_PROCESSOR;
+        let on_processor =
+            !self.is_of_async_profiler || self.settings.is_of_processor(self.constants.text(state)? == ON_PROCESSOR);
         Ok(on_processor == (self.profile_type == ProfileType::Cpu))
     }
 

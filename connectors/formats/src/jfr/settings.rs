@@ -31,6 +31,8 @@ pub(super) struct Settings {
     wall: Option<u64>,
     /// What async-profiler was asked for.
     event: AskedEvent,
+    /// Whether it says so.
+    has_event: bool,
 }
 
 /// What async-profiler samples by its interval.
@@ -53,12 +55,27 @@ impl Settings {
         }
     }
 
+    /// Whether a sample of async-profiler is of the processor, given the state in which it saw its thread: before 4.0 it wrote those by the clock on
+    /// the wall as the same events, and before 3.0 it called each running thread runnable.
+    pub(super) fn is_of_processor(&self, is_default: bool) -> bool {
+        match self.event {
+            AskedEvent::Wall => false,
+            _ if self.wall.is_some() || !self.has_event => is_default,
+            _ => true,
+        }
+    }
+
     /// The same of samples by the clock on the wall.
     pub(super) fn of_wall(&self) -> Option<Period> {
         let asked = self.interval.filter(|_| self.event == AskedEvent::Wall);
         let wall = self.wall.or(asked)?;
         Period::of_nanoseconds(if wall == 0 { DEFAULT_WALL } else { wall })
     }
+}
+
+/// Nanoseconds of a setting: `200000000`, or with a unit, as in `200ms`.
+fn interval_of(value: &str) -> Option<u64> {
+    value.parse().ok().or_else(|| Some(value.replace(' ', "").parse::<Period>().ok()?.nanoseconds()))
 }
 
 /// Reads the settings of a chunk.
@@ -103,8 +120,9 @@ impl<'c, 'a> SettingReader<'c, 'a> {
         match name.as_ref() {
             "period" if of_execution => settings.period = value.replace(' ', "").parse().ok(),
             "interval" if of_execution => settings.interval = value.parse().ok(),
-            "wall" if of_execution => settings.wall = value.parse().ok(),
+            "wall" if of_execution || of_recording => settings.wall = interval_of(&value),
             "event" if of_recording => {
+                settings.has_event = true;
                 settings.event = match value.as_ref() {
                     clock if CLOCKS.contains(&clock) => AskedEvent::Clock,
                     "wall" => AskedEvent::Wall,

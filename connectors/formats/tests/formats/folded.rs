@@ -23,6 +23,25 @@ fn frames_stand_as_they_are() {
     assert_eq!(written_out(&decode(text).unwrap()), expected);
 }
 
+/// Austin writes microseconds, and says so.
+#[test]
+fn regression_numbers_of_austin_are_time() {
+    let text = |mode: &str| {
+        format!(
+            "# austin: 3.0.0\n# interval: 10000\n# mode: {mode}\n\nP1;T1;app.py:run:7 25000\nP1;T1;app.py:load:9 5000\n"
+        )
+    };
+    let read = |mode: &str, kind| {
+        part(&mut *Format::Folded.decoder(&Options::default()), text(mode).as_bytes(), &Ok(labels(kind)))
+    };
+    assert_eq!(read("wall", ProfileType::Wall).unwrap().total(), 3, "30 ms at 10 ms a sample");
+    assert_eq!(read("cpu", ProfileType::Cpu).unwrap().total(), 3);
+    assert_eq!(read("wall", ProfileType::Cpu).unwrap_err().reason, Reason::UnitMismatch);
+    assert_eq!(read("memory", ProfileType::Cpu).unwrap_err().reason, Reason::UnsupportedType);
+    let plain = text("wall").replace("# austin", "# other");
+    assert_eq!(decode(plain.as_bytes()).unwrap().total(), 30_000, "of others a comment says nothing");
+}
+
 #[test]
 fn white_space_at_the_end_of_a_line_is_no_part_of_it() {
     for text in [

@@ -140,6 +140,11 @@ fn firefox_samples_threads_whether_they_run_or_not() {
     let firefox = GECKO.replacen("\"product\"", "\"configuration\": {\"features\": [\"js\"]}, \"product\"", 1);
     assert_eq!(decode_as(ProfileType::Cpu, &firefox).unwrap_err().reason, Reason::UnitMismatch);
     assert_eq!(decode_as(ProfileType::Wall, &firefox).unwrap().total(), 10);
+    // Older versions say only that they are Firefox.
+    let mut older: serde_json::Value = serde_json::from_str(GECKO).unwrap();
+    older["meta"]["product"] = "Firefox".into();
+    assert_eq!(decode_as(ProfileType::Cpu, &older.to_string()).unwrap_err().reason, Reason::UnitMismatch);
+    assert_eq!(decode_as(ProfileType::Wall, &older.to_string()).unwrap().total(), 10);
     for (kind, _) in ProfileType::ALL {
         let taken = [ProfileType::Cpu, ProfileType::Wall].contains(&kind);
         assert_eq!(decode_as(kind, GECKO).is_ok(), taken, "{}", kind.name());

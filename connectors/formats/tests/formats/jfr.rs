@@ -127,6 +127,24 @@ fn samples_of_the_processor_are_told_from_those_of_the_wall() {
     assert_eq!(listed(&leaves(&wall)), [("shop.Cart.wait @ till-*", 1)]);
 }
 
+/// Before 4.0 async-profiler wrote samples by the clock on the wall as those of the processor, and told them apart by its settings.
+#[test]
+fn regression_settings_say_which_clock_async_profiler_read() {
+    // Of a thread that ran (2), and by the clock on the wall of one that could run (1) and one that slept (3).
+    let samples = || [2, 1, 3].map(|state| sample(20, 6_000, 1, 1, state));
+    let totals = |settings: &[(u64, &str, &str)]| {
+        let settings = settings.iter().map(|(id, name, value)| setting(*id, name, value));
+        let recording = chunk_of_async_profiler(&settings.chain(samples()).collect::<Vec<_>>());
+        [ProfileType::Cpu, ProfileType::Wall].map(|kind| decode(kind, &recording).map_or(0, |profile| profile.total()))
+    };
+    let (execution, recording) = (20, 27);
+    assert_eq!(totals(&[(recording, "event", "cpu"), (execution, "wall", "200000000")]), [1, 2], "both clocks");
+    assert_eq!(totals(&[(recording, "event", "cpu"), (recording, "wall", "200ms")]), [1, 2], "as 2.9 writes it");
+    assert_eq!(totals(&[(recording, "event", "wall")]), [0, 3], "the clock on the wall alone");
+    assert_eq!(totals(&[(recording, "event", "cpu")]), [3, 0], "the processor alone, whatever states are called");
+    assert_eq!(totals(&[]), [1, 2], "nothing is said");
+}
+
 /// What a recording says of each sample, for who compares files.
 #[test]
 fn threads_lines_and_times_are_read() {

@@ -33,9 +33,16 @@ pub(super) fn found<'a>(functions: &Functions<'a>, callers: &CallerCounts, known
     }
 }
 
-/// The rows by which two functions are compared: of all samples, if both have one.
+/// The rows by which two functions are compared: of all samples, if both have one. What another thread does is not the same: a wait that moves from a
+/// helper to the thread that answers is a finding.
 fn rows<'a>(base: &Function<'a>, head: &Function<'a>) -> Option<[&'a Part; 2]> {
-    base.total.zip(head.total).or_else(|| base.own.zip(head.own)).map(|(base, head)| [base, head])
+    let rows = base.total.zip(head.total).or_else(|| base.own.zip(head.own));
+    rows.map(|(base, head)| [base, head]).filter(|[base, head]| thread(&base.name) == thread(&head.name))
+}
+
+/// The thread that is part of a name.
+fn thread(name: &str) -> Option<&str> {
+    name.rsplit_once(" @ ").map(|(_, thread)| thread)
 }
 
 /// Pairs that can be told now: the most similar names first, then the most similar costs.

@@ -166,8 +166,12 @@ impl<'a> Reader<'a> {
             .copied()
             .filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind) && can_be(*kind));
         let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !types.contains(wanted))).collect();
-        let mut first_fault = None;
+        let (mut first_fault, mut is_of_time) = (None, false);
         for kind in candidates {
+            // Whoever has times without a period is told so, and does not get a comparison of memory instead.
+            if is_of_time && !CLOCKS.contains(&kind) {
+                break;
+            }
             match self.of_type(kind, format, bytes, reading) {
                 Ok(runs) => {
                     self.wanted = Some(kind);
@@ -175,6 +179,7 @@ impl<'a> Reader<'a> {
                 }
                 Err(fault) => {
                     let reason = if let Unread::Rejected(fault) = &fault { Some(fault.reason) } else { None };
+                    is_of_time |= reason == Some(Reason::UnknownPeriod);
                     first_fault.get_or_insert(fault);
                     if !reason.is_some_and(|reason| OF_OTHER_TYPE.contains(&reason)) {
                         break;
