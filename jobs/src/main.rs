@@ -13,6 +13,7 @@ mod publisher;
 mod ranges;
 mod rings;
 mod scaling;
+mod secrets;
 mod signals;
 mod waiting;
 mod written_report;

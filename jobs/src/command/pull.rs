@@ -11,13 +11,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use fleetdiff_connectors::pull::{Pull, Puller, Target, Targets};
-use fleetdiff_formats::Options;
+use fleetdiff_formats::{Labels, Options};
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use self::place::Place;
 use self::pods::{Pods, Schedule, Taken};
@@ -188,6 +189,35 @@ fn identity(args: &PullArgs) -> Identity {
         node: None,
         pod: "".into(),
         process_start: None,
+    }
+}
+
+/// What is said of a profile of a pod, taken over so long.
+fn labels(identity: &Identity, what: Pull, window: TimeRange) -> Labels {
+    Labels {
+        identity: Arc::new(identity.clone()),
+        profile_type: what.profile_type(),
+        temporality: what.temporality(),
+        window: Some(window),
+        sent_at: None,
+        requests: None,
+        requests_window: None,
+        unit: None,
+        period: None,
+        root_is_thread: false,
+    }
+}
+
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Waits so long, or until it is to end.
+fn wait(length: Duration, is_ended: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < length && !is_ended() {
+        thread::sleep(length.saturating_sub(begun.elapsed()).min(Duration::from_millis(100)));
     }
 }
 

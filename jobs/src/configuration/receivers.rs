@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 
 use super::problems::{Problem, Problems};
 use super::setting::Setting;
+use crate::secrets;
 
 /// A receiver as it is written.
 #[derive(Clone, Debug, Default)]
@@ -190,19 +191,15 @@ impl Receiver {
     }
 
     fn file(&self, key: &str, path: &Path) -> Result<String, Problem> {
-        let path = self.folder.join(path);
-        let unreadable = |error| self.problem(key, format!("{} cannot be read: {error}", path.display()));
-        std::fs::read_to_string(&path).map_err(unreadable)
+        secrets::read(&self.folder.join(path)).map_err(|what| self.problem(key, what))
     }
 
     fn secret_file(&self, key: &str, path: &Path) -> Result<Secret, Problem> {
-        self.file(key, path).map(|text| Secret::new(text.trim()))
+        secrets::of_file(&self.folder.join(path)).map_err(|what| self.problem(key, what))
     }
 
     fn variable(&self, key: &str, name: &str) -> Result<Secret, Problem> {
-        // NB: the library's own text of the error shows the value.
-        let absent = |_| self.problem(key, format!("the environment has no variable {name} that is text"));
-        std::env::var(name).map(|text| Secret::new(text.trim())).map_err(absent)
+        secrets::of_variable(name).map_err(|what| self.problem(key, what))
     }
 }
 

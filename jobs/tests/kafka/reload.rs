@@ -189,9 +189,11 @@ fn a_running_service_takes_what_it_can_as_a_whole_and_names_what_needs_a_restart
     running.end();
 
     // What was announced keeps its text, whatever is configured later.
+    let ended = announced(&output);
+    assert_eq!(ended[..after.len()], after);
     mounted.change(&owned_by("team-c"));
     succeed(&watch("reloaded", &output, &[&config[..], &["--until-end"]].concat()));
     let last = announced(&output);
-    assert_eq!(last[..after.len()], after);
-    assert!(owners(&last[after.len()..]).iter().all(|owner| **owner == "team-c"), "{last:?}");
+    assert_eq!(last[..ended.len()], ended);
+    assert!(owners(&last[ended.len()..]).iter().all(|owner| **owner == "team-c"), "{last:?}");
 }

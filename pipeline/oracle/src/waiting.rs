@@ -109,7 +109,8 @@ fn sums(held: &Held, what: &What) -> (u64, u64) {
     found.fold((0, 0), |sum, one| (sum.0 + one[*column], sum.1 + one[2 + column]))
 }
 
-fn split(name: &str) -> (&str, Option<&str>) {
+/// A function and its thread, of a name that may hold both.
+pub(super) fn split(name: &str) -> (&str, Option<&str>) {
     name.rfind(AT_THREAD).map_or((name, None), |at| (&name[..at], Some(&name[at + AT_THREAD.len()..])))
 }
 

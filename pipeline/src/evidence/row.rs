@@ -24,7 +24,7 @@ use super::tests::{ShareRows, support_of};
 const ALPHA: f64 = 1e-4;
 const POWER: f64 = 0.8;
 /// The level of intervals.
-pub(super) const LEVEL: f64 = 0.95;
+pub(crate) const LEVEL: f64 = 0.95;
 /// The largest probability with which the always-valid interval misses the truth at any look.
 pub(super) const ALWAYS_VALID_ALPHA: f64 = 0.05;
 /// The change for which "how long" is computed: the limit of equivalence.

@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 
-use fleetdiff_statistics::evalue::ln_e;
-use fleetdiff_statistics::special::ln_erfc;
+use fleetdiff_statistics::evalue::ln_e_of;
 
 use crate::evidence::callers::{CallerCounts, Pair};
 
@@ -206,9 +205,7 @@ impl Parts {
 
 impl Rest {
     fn is_significant(&self, threshold: Threshold) -> bool {
-        let z = self.theta / self.se;
-        let ln_p = ln_erfc(z.abs() / std::f64::consts::SQRT_2);
-        self.theta.abs() >= threshold.min_effect && ln_e(ln_p, self.se * self.se) >= threshold.ln_e
+        self.theta.abs() >= threshold.min_effect && ln_e_of(self.theta, self.se) >= threshold.ln_e
     }
 }
 

@@ -14,6 +14,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, RowReason, Scope, Verdict};
 
+use super::verdict::only_in;
 use crate::evidence::row::RowEvidence;
 
 /// Whether a method without pods and strata takes the row into its family. It leaves out rare rows, frames without
@@ -50,8 +51,8 @@ pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>
 #[must_use]
 pub fn significant(row: &CellRow) -> (Verdict, Option<RowReason>) {
     match moved(row) {
-        Ordering::Greater => (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead)),
-        Ordering::Less => (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase)),
+        Ordering::Greater => (Verdict::Regressed, only_in(row)),
+        Ordering::Less => (Verdict::Improved, only_in(row)),
         Ordering::Equal => (Verdict::Inconclusive, None),
     }
 }

@@ -19,8 +19,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_statistics::evalue::ln_e;
-use fleetdiff_statistics::special::ln_erfc;
+use fleetdiff_statistics::evalue::ln_e_of;
 
 use crate::evidence::callers::CallerCounts;
 
@@ -28,14 +27,14 @@ use crate::evidence::callers::CallerCounts;
 const FACTOR: f64 = 2.0;
 
 /// A row that may be one of a group: significant, or close to it.
-#[derive(Clone, Debug)]
-pub struct Part {
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'r> {
     /// Self or total.
     pub kind: CountKind,
     /// Stable hash of the function.
     pub function: u64,
     /// Its name.
-    pub name: String,
+    pub name: &'r str,
     /// Share of the samples of the head.
     pub head: f64,
     /// Share of those of the base.
@@ -96,11 +95,7 @@ pub struct Member {
 }
 
 /// The groups of a cell, none of which stands yet. `known` are pairs that were found before, base first: they are pairs as long as they fit.
-pub fn groups(parts: &[Part], callers: &CallerCounts, known: &[[u64; 2]]) -> Vec<Group> {
-    // Most cells have nothing that is new or gone.
-    if !parts.iter().any(|part| part.head <= 0.0 || part.base <= 0.0) {
-        return Vec::new();
-    }
+pub fn groups(parts: &[Part<'_>], callers: &CallerCounts, known: &[[u64; 2]]) -> Vec<Group> {
     let mut functions = Functions::of(parts, callers);
     let mut groups = renumbered::found(&functions);
     let numbered: BTreeSet<u64> = groups.iter().flat_map(Group::functions).collect();
@@ -127,8 +122,8 @@ struct Functions<'a>(BTreeMap<u64, Function<'a>>);
 
 #[derive(Clone, Copy, Default)]
 struct Function<'a> {
-    own: Option<&'a Part>,
-    total: Option<&'a Part>,
+    own: Option<Part<'a>>,
+    total: Option<Part<'a>>,
     /// Samples of head and base with it on the stack.
     seen: [u64; 2],
 }
@@ -138,23 +133,18 @@ impl<'a> Functions<'a> {
         hashes.map(|hash| self.0.get(&hash).copied().unwrap_or_default())
     }
 
-    fn of(parts: &'a [Part], callers: &CallerCounts) -> Self {
+    fn of(parts: &[Part<'a>], callers: &CallerCounts) -> Self {
         let mut functions: BTreeMap<u64, Function<'a>> = BTreeMap::new();
         for part in parts {
             let function = functions.entry(part.function).or_default();
             match part.kind {
-                CountKind::SelfCount => function.own = Some(part),
-                CountKind::Total => function.total = Some(part),
+                CountKind::SelfCount => function.own = Some(*part),
+                CountKind::Total => function.total = Some(*part),
             }
         }
-        for stack in &callers.stacks {
-            let distinct: BTreeSet<u64> = stack.functions.iter().copied().collect();
-            for hash in distinct {
-                let Some(function) = functions.get_mut(&hash) else { continue };
-                for samples in &stack.samples {
-                    function.seen.iter_mut().zip(samples).for_each(|(seen, samples)| *seen += samples);
-                }
-            }
+        let seen = callers.seen();
+        for (hash, function) in &mut functions {
+            function.seen = seen.get(hash).copied().unwrap_or_default();
         }
         Self(functions)
     }
@@ -174,19 +164,26 @@ impl<'a> Function<'a> {
     }
 
     /// The row of all its samples, if it has one.
-    fn widest(&self) -> Option<&'a Part> {
+    fn widest(&self) -> Option<Part<'a>> {
         self.total.or(self.own)
+    }
+
+    fn row(&self, kind: CountKind) -> Option<Part<'a>> {
+        match kind {
+            CountKind::SelfCount => self.own,
+            CountKind::Total => self.total,
+        }
     }
 }
 
-impl Part {
+impl Part<'_> {
     fn change(&self) -> f64 {
         self.head - self.base
     }
 }
 
 /// The sum of the changes of some rows, each with a weight, and its standard error.
-fn sum<'p>(parts: impl Iterator<Item = (f64, &'p Part)>) -> (f64, f64) {
+fn sum<'p>(parts: impl Iterator<Item = (f64, Part<'p>)>) -> (f64, f64) {
     let (change, variance) = parts.fold((0.0, 0.0), |(change, variance), (weight, part)| {
         (change + weight * part.change(), variance + weight * part.se * part.se)
     });
@@ -203,7 +200,7 @@ fn apart([(one, se_one), (other, se_other)]: [(f64, f64); 2]) -> Option<f64> {
 /// A row of a group: how much of it belongs to the group.
 #[derive(Clone, Copy)]
 struct Weighted<'a> {
-    part: &'a Part,
+    part: Part<'a>,
     weight: f64,
     kinds: &'static [CountKind],
     into: Option<u64>,
@@ -213,28 +210,23 @@ impl Group {
     /// Functions whose rows are all those of the group: one group of self rows and one of total rows, or one of both kinds if rows of one kind do
     /// not rise and fall.
     fn by_kind(how: How, functions: &[Function<'_>]) -> Vec<Self> {
-        let rows = |of: for<'f, 'a> fn(&'f Function<'a>) -> Option<&'a Part>| -> Vec<&Part> {
-            let rows: Vec<&Part> = functions.iter().filter_map(of).collect();
-            let both = rows.iter().any(|part| part.change() > 0.0) && rows.iter().any(|part| part.change() < 0.0);
-            if both { rows } else { Vec::new() }
+        let moves = |kind: &&CountKind| {
+            let changes = || functions.iter().filter_map(|function| function.row(**kind)).map(|part| part.change());
+            changes().any(|change| change > 0.0) && changes().any(|change| change < 0.0)
         };
-        let (own, total) = (rows(|function| function.own), rows(|function| function.total));
-        let kinds: [&'static [CountKind]; 2] = if own.is_empty() || total.is_empty() {
-            [&CountKind::ALL; 2]
-        } else {
-            [&[CountKind::SelfCount], &[CountKind::Total]]
-        };
-        let groups = [own, total].into_iter().zip(kinds).filter(|(rows, _)| !rows.is_empty());
-        let weighted = |(rows, kinds): (Vec<&Part>, _)| {
-            let rows = rows.into_iter().map(|part| Weighted { part, weight: 1.0, kinds, into: None });
+        let moving: Vec<&'static CountKind> = CountKind::ALL.iter().filter(moves).collect();
+        let group = |kind: &&'static CountKind| {
+            let kinds = if moving.len() > 1 { std::slice::from_ref(*kind) } else { &CountKind::ALL };
+            let rows = functions.iter().filter_map(|function| function.row(**kind));
+            let rows = rows.map(|part| Weighted { part, weight: 1.0, kinds, into: None });
             Self::of(how, &rows.collect::<Vec<_>>())
         };
-        groups.map(weighted).collect()
+        moving.iter().map(group).collect()
     }
 
     /// The standard error of the ln ratio is at most that of the differences over the smaller share.
     fn of(how: How, rows: &[Weighted<'_>]) -> Self {
-        let sum = |of: fn(&Part) -> f64| rows.iter().map(|row| row.weight * of(row.part)).sum::<f64>();
+        let sum = |of: fn(&Part<'_>) -> f64| rows.iter().map(|row| row.weight * of(&row.part)).sum::<f64>();
         let (head, base, variance) = (sum(|part| part.head), sum(|part| part.base), sum(|part| part.se * part.se));
         let first = rows.first().map(|row| row.part);
         let ln_normalization = first.map_or(0.0, |part| part.ln_normalization);
@@ -244,7 +236,7 @@ impl Group {
         let counts = [0, 1].map(|arm| rows.iter().map(|row| row.weight * row.part.counts[arm]).sum());
         let members = rows.iter().map(|row| Member {
             function: row.part.function,
-            name: row.part.name.clone(),
+            name: row.part.name.to_owned(),
             change: row.weight * row.part.change(),
             kinds: row.kinds,
             into: row.into,
@@ -262,8 +254,7 @@ impl Group {
 
     /// ln of the e-value of its change.
     pub fn ln_e(&self) -> f64 {
-        let ln_p = ln_erfc((self.theta / self.se).abs() / std::f64::consts::SQRT_2);
-        ln_e(ln_p, self.se * self.se)
+        ln_e_of(self.theta, self.se)
     }
 
     /// It changed: one member stands for it.

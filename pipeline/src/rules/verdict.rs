@@ -1,5 +1,6 @@
 //! The verdict table: the first line that applies.
 
+use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 
 use crate::evidence::row::RowEvidence;
@@ -23,7 +24,7 @@ pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (V
         return (verdict, Some(reason));
     }
     if decided.moved && evidence.tested {
-        return (Verdict::Moved, only_in(evidence));
+        return (Verdict::Moved, only_in(&evidence.row));
     }
     if decided.selected && evidence.theta.abs() >= min_effect {
         return selected(evidence);
@@ -51,15 +52,15 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     } else if !evidence.one_pod.is_empty() {
         (Verdict::SomePodsOutlying, Some(RowReason::OnePod))
     } else if evidence.theta > 0.0 {
-        (Verdict::Regressed, only_in(evidence))
+        (Verdict::Regressed, only_in(&evidence.row))
     } else {
-        (Verdict::Improved, only_in(evidence))
+        (Verdict::Improved, only_in(&evidence.row))
     }
 }
 
 /// That only one build has the function.
-fn only_in(evidence: &RowEvidence) -> Option<RowReason> {
-    match (evidence.row.head.count, evidence.row.base.count) {
+pub(super) fn only_in(row: &CellRow) -> Option<RowReason> {
+    match (row.head.count, row.base.count) {
         (1.., 0) => Some(RowReason::OnlyInHead),
         (0, 1..) => Some(RowReason::OnlyInBase),
         _ => None,

@@ -5,7 +5,7 @@
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 
-use crate::special::z_two_sided;
+use crate::special::{ln_erfc, z_two_sided};
 
 /// The standard deviations of the log ratio over which the mixture bets; one alone is blind to effects of another size.
 pub(crate) const TAUS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
@@ -46,6 +46,12 @@ pub fn ln_e(ln_p: f64, v: f64) -> f64 {
     }
     let z = z_two_sided(ln_p.clamp(LN_P_FLOOR, 0.0));
     ln_e_mixture(z * z, v)
+}
+
+/// The same of a normal estimate of a log ratio with this standard error, against no change.
+#[must_use]
+pub fn ln_e_of(theta: f64, se: f64) -> f64 {
+    ln_e(ln_erfc((theta / se).abs() / std::f64::consts::SQRT_2), se * se)
 }
 
 /// The part of a live family's weight that its rows of all samples hold together.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::pull::{Endpoint, Pull, Puller};
 use fleetdiff_formats::Labels;
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::time::TimeRange;
 
 use super::tally::Tally;
+use super::{labels, now, wait};
 
 /// More pods than this are not followed by one process.
 const MOST: usize = 2_000;
@@ -172,10 +173,7 @@ impl Asking {
                 }
             }
             // Also where a profile of the processor was refused at once.
-            while begun.elapsed() < self.schedule.every && !self.is_ended() {
-                let left = self.schedule.every.saturating_sub(begun.elapsed());
-                thread::sleep(left.min(Duration::from_millis(100)));
-            }
+            wait(self.schedule.every.saturating_sub(begun.elapsed()), || self.is_ended());
         }
     }
 
@@ -188,18 +186,7 @@ impl Asking {
         let begun = now();
         match self.puller.pull(&self.endpoint, what, self.schedule.every.as_secs()) {
             Ok(bytes) => {
-                let labels = Labels {
-                    identity: Arc::new(identity.clone()),
-                    profile_type: what.profile_type(),
-                    temporality: what.temporality(),
-                    window: Some(TimeRange { start: begun, end: now() }),
-                    sent_at: None,
-                    requests: None,
-                    requests_window: None,
-                    unit: None,
-                    period: None,
-                    root_is_thread: false,
-                };
+                let labels = labels(identity, what, TimeRange { start: begun, end: now() });
                 Taken::Profile(Profile { labels, bytes })
             }
             Err(why) => {
@@ -207,9 +194,4 @@ impl Asking {
             }
         }
     }
-}
-
-fn now() -> Nanos {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -8,7 +8,7 @@ mod slices;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fleetdiff_connectors::pull::Pull;
 use fleetdiff_connectors::pull::pyroscope::{PodLabels, Pyroscope, Query, StoredPod};
@@ -18,12 +18,12 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use self::asking::{Answer, Asking};
 use self::faults::{Server, nothing_pulled};
-use self::patience::{patiently, wait};
+use self::patience::patiently;
 use self::slices::{Due, Slices};
 use super::place::Place;
 use super::tally::Tally;
 use super::warnings::Warnings;
-use super::{PullArgs, duration, types};
+use super::{PullArgs, duration, now, types, wait};
 use crate::failure::Failure;
 use crate::progress::spinner;
 
@@ -159,7 +159,9 @@ impl Following<'_> {
         while !stop.load(Ordering::Relaxed) {
             match slices.due(now()) {
                 Due::Done => break,
-                Due::Later(left) => wait(duration(left).min(Duration::from_secs(1)), stop),
+                Due::Later(left) => {
+                    wait(duration(left).min(Duration::from_secs(1)), || stop.load(Ordering::Relaxed));
+                }
                 Due::Slice(slice) => {
                     self.slice(&asking, slice, place, tally)?;
                     slices.taken(slice);
@@ -210,9 +212,4 @@ impl Following<'_> {
             Err(fault) => Err(self.server.lost(&fault, slice)),
         }
     }
-}
-
-fn now() -> Nanos {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -12,6 +12,7 @@ use crate::explained::callers;
 use crate::family::RowId;
 use crate::row::Line;
 use crate::statistics::tails::t_quantile;
+use crate::waiting::split;
 
 /// How many new and gone functions are compared.
 const MOST: usize = 200;
@@ -145,8 +146,7 @@ pub(super) fn found(functions: Vec<Known<'_>>, before: &[(String, String)]) -> V
 /// The rows by which two functions are compared, and how far they are apart, if their costs are similar.
 fn comparable<'a>(base: &Known<'a>, head: &Known<'a>) -> Option<(Pair<'a>, f64)> {
     let pair = (0..2).rev().find_map(|kind| base.rows[kind].zip(head.rows[kind]))?;
-    let thread = |name: &str| name.rsplit(" @ ").next().filter(|thread| *thread != name).map(str::to_owned);
-    if thread(base.name) != thread(head.name) {
+    if split(base.name).1 != split(head.name).1 {
         return None;
     }
     let apart = apart((pair.0.delta(), pair.0.se), (pair.1.delta(), pair.1.se))?;

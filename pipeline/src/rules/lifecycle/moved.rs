@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::number::signed_float;
-use fleetdiff_schemas::rows::ComparisonKey;
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 
 use super::{FlagKey, LiveRule, Look, Place};
 use crate::evidence::row::RowEvidence;
@@ -23,10 +23,21 @@ pub(super) struct Rejected {
     pub(super) count: usize,
 }
 
+/// Rows that are selected or close to it, by cell.
+#[derive(Default)]
+struct Near<'r>(BTreeMap<(&'r ComparisonKey, &'r CellKey), Vec<&'r RowEvidence>>);
+
+impl<'r> Near<'r> {
+    fn of<'p>(&'p self, place: &'p Place) -> &'p [&'r RowEvidence] {
+        self.0.get(&(&place.0, &place.1)).map_or(&[], Vec::as_slice)
+    }
+}
+
 impl LiveRule {
     /// The rows that e-BH rejects at a look; finds its groups.
     pub(super) fn rejected(&mut self, rows: &BTreeMap<FlagKey, RowEvidence>, look: &Look) -> Rejected {
-        let mut fresh = self.regroup(rows, look);
+        let near = self.near(rows);
+        let mut fresh = self.regroup(&near, look);
         let old = self.groups.iter().flat_map(|(place, groups)| groups.iter().map(move |group| (place, group)));
         let all = old.chain(fresh.iter().map(|(place, group)| (place, group)));
         let grouped: BTreeSet<FlagKey> = all
@@ -37,14 +48,9 @@ impl LiveRule {
         let (of_rows, of_groups) = look.family.rejected(free.iter().map(|(_, row)| *row), &of_groups, self.q);
         let mut rejected: BTreeSet<FlagKey> =
             free.iter().zip(&of_rows).filter(|(_, rejected)| **rejected).map(|((key, _), _)| (*key).clone()).collect();
-        let changed = of_groups
-            .iter()
-            .zip(&fresh)
-            .map(|(rejected, (_, group))| *rejected && group.theta.abs() >= self.min_effect);
-        let changed: Vec<bool> = changed.collect();
         let count = rejected.len() + of_groups.iter().filter(|rejected| **rejected).count();
-        for ((place, group), changed) in fresh.iter_mut().zip(changed) {
-            if changed {
+        for ((place, group), is_rejected) in fresh.iter_mut().zip(of_groups) {
+            if is_rejected && group.theta.abs() >= self.min_effect {
                 group.stand();
                 let is_close = |key: &FlagKey| rows.get(key).is_some_and(|evidence| self.is_close(key, evidence));
                 rejected.extend(standing_keys(place, group).filter(is_close));
@@ -52,15 +58,20 @@ impl LiveRule {
                 group.stand();
             }
         }
-        self.remember(fresh, rows);
+        self.remember(fresh, &near);
         Rejected { rows: rejected, count }
     }
 
-    /// The groups of the rows that are tested now.
-    fn regroup(&self, rows: &BTreeMap<FlagKey, RowEvidence>, look: &Look) -> Vec<(Place, Group)> {
+    /// The groups of the rows that are close; most cells have nothing that is new or gone, and so none.
+    fn regroup(&self, near: &Near<'_>, look: &Look) -> Vec<(Place, Group)> {
+        let is_alone = |row: &&RowEvidence| row.row.head.count == 0 || row.row.base.count == 0;
         let mut fresh = Vec::new();
         for (place, callers) in &look.callers {
-            let parts = self.parts(place, rows);
+            let rows = near.of(place);
+            if !rows.iter().any(is_alone) {
+                continue;
+            }
+            let parts: Vec<Part<'_>> = rows.iter().filter_map(|evidence| part(evidence)).collect();
             let mut known: Vec<[u64; 2]> = self.groups_of(place).iter().filter_map(Group::pair).collect();
             // A pair has a group of each kind of count.
             known.dedup();
@@ -69,11 +80,17 @@ impl LiveRule {
         fresh
     }
 
-    /// The rows of a cell that may be in a group.
-    fn parts(&self, place: &Place, rows: &BTreeMap<FlagKey, RowEvidence>) -> Vec<Part> {
-        let here = rows.iter().filter(|((comparison, cell, ..), _)| (comparison, cell) == (&place.0, &place.1));
-        let close = here.filter(|(key, evidence)| self.is_close(key, evidence));
-        close.filter_map(|(_, evidence)| part(evidence)).collect()
+    /// The rows that may be in a group: tested ones of functions that are close.
+    fn near<'r>(&self, rows: &'r BTreeMap<FlagKey, RowEvidence>) -> Near<'r> {
+        let mut near = Near::default();
+        for (key, evidence) in rows {
+            let row = &evidence.row;
+            let is_tested = !evidence.of_all && row.share_delta.is_some() && row.df.is_some();
+            if is_tested && self.is_close(key, evidence) {
+                near.0.entry((&key.0, &key.1)).or_default().push(evidence);
+            }
+        }
+        near
     }
 
     /// Whether a row is selected, or close to it.
@@ -89,18 +106,15 @@ impl LiveRule {
     }
 
     /// Replaces groups by those that were found now.
-    fn remember(&mut self, fresh: Vec<(Place, Group)>, rows: &BTreeMap<FlagKey, RowEvidence>) {
-        let places: BTreeSet<Place> = self.groups.keys().cloned().collect();
-        for place in places {
-            let seen: BTreeSet<u64> = self.parts(&place, rows).iter().map(|part| part.function).collect();
-            let now: BTreeSet<u64> =
-                fresh.iter().filter(|(of, _)| *of == place).flat_map(|(_, group)| group.functions()).collect();
-            if let Some(groups) = self.groups.get_mut(&place) {
-                groups.retain(|group| {
-                    !group.functions().all(|function| seen.contains(&function))
-                        && !group.functions().any(|function| now.contains(&function))
-                });
-            }
+    fn remember(&mut self, fresh: Vec<(Place, Group)>, near: &Near<'_>) {
+        for (place, groups) in &mut self.groups {
+            let seen: BTreeSet<u64> = near.of(place).iter().map(|row| row.hash).collect();
+            let of_place = fresh.iter().filter(|(of, _)| of == place);
+            let now: BTreeSet<u64> = of_place.flat_map(|(_, group)| group.functions()).collect();
+            groups.retain(|group| {
+                !group.functions().all(|function| seen.contains(&function))
+                    && !group.functions().any(|function| now.contains(&function))
+            });
         }
         for (place, group) in fresh {
             self.groups.entry(place).or_default().push(group);
@@ -117,13 +131,7 @@ impl LiveRule {
     pub(super) fn group_of(&self, (comparison, cell, kind, function): &FlagKey) -> Option<(&Group, usize)> {
         let groups = self.groups_of(&(comparison.clone(), cell.clone()));
         let mut places = groups.iter().filter_map(|group| Some((group, group.place(*kind, *function)?)));
-        let first = places.next()?;
-        Some(
-            places
-                .find(|(group, place)| group.stands == Some(*place))
-                .filter(|_| first.0.stands != Some(first.1))
-                .unwrap_or(first),
-        )
+        places.clone().find(|(group, place)| group.stands == Some(*place)).or_else(|| places.next())
     }
 
     /// Whether other functions have the cost of a row in the other build, so that it is no finding.
@@ -158,16 +166,16 @@ fn standing_keys<'g>(place: &'g Place, group: &'g Group) -> impl Iterator<Item =
 }
 
 /// A tested row of a function, as groups are made of.
-fn part(evidence: &RowEvidence) -> Option<Part> {
+fn part(evidence: &RowEvidence) -> Option<Part<'_>> {
     let row = &evidence.row;
     Some(Part {
         kind: row.count_kind,
         function: evidence.hash,
-        name: row.function.clone(),
+        name: &row.function,
         head: row.head.share?,
         base: row.base.share?,
         counts: [row.head.count, row.base.count].map(signed_float),
-        se: evidence.share_error().filter(|_| !evidence.of_all)?,
+        se: evidence.share_error()?,
         ln_normalization: evidence.ln_normalization,
         normalization_variance: evidence.normalization_variance,
     })

@@ -16,16 +16,20 @@ const FOUND: f64 = 0.5;
 
 /// A function that one build lacks, and the callers that may have its work in the other.
 struct Alone<'a> {
-    own: &'a Part,
+    own: Part<'a>,
     /// Each with the part of the function's own samples under it, the largest first.
     callers: Vec<(u64, f64)>,
 }
 
 /// The groups of functions that are alone without being one of a pair, each with its callers. Several functions may be inlined in one caller, and one in
 /// several. `names` are the pairs: the function of the head by that of the base.
-pub(super) fn found(functions: &Functions<'_>, callers: &CallerCounts, names: &BTreeMap<u64, u64>) -> Vec<Group> {
+pub(super) fn found<'a>(
+    functions: &Functions<'a>,
+    callers: &CallerCounts,
+    names: &'a BTreeMap<u64, u64>,
+) -> Vec<Group> {
     let whole = Whole::of(functions, names);
-    let is_pair = |hash: &u64| names.iter().any(|(base, head)| hash == base || hash == head);
+    let is_pair = |hash: &u64| names.contains_key(hash) || whole.heads.contains_key(hash);
     let alone = functions.0.iter().filter(|(hash, function)| function.is_alone() && !is_pair(hash));
     let mut alone: Vec<Alone<'_>> = alone
         .filter_map(|(hash, function)| Alone::of(function.own?, &callers.callers.get(hash)?.leaf, &whole))
@@ -49,35 +53,37 @@ pub(super) fn found(functions: &Functions<'_>, callers: &CallerCounts, names: &B
 }
 
 /// Functions that both builds have, with the row of their own samples; pairs are such, under the name of the head.
-struct Whole<'n> {
-    own: BTreeMap<u64, Part>,
-    names: &'n BTreeMap<u64, u64>,
+struct Whole<'a> {
+    own: BTreeMap<u64, Part<'a>>,
+    names: &'a BTreeMap<u64, u64>,
+    /// Pairs the other way: the function of the base by that of the head.
+    heads: BTreeMap<u64, u64>,
 }
 
-impl<'n> Whole<'n> {
-    fn of(functions: &Functions<'_>, names: &'n BTreeMap<u64, u64>) -> Self {
+impl<'a> Whole<'a> {
+    fn of(functions: &Functions<'a>, names: &'a BTreeMap<u64, u64>) -> Self {
         let heads: BTreeMap<u64, u64> = names.iter().map(|(base, head)| (*head, *base)).collect();
         let own = |hash: &u64| functions.0.get(hash).and_then(|function| function.own);
         let mut whole = BTreeMap::new();
         for (hash, function) in &functions.0 {
             let own = match heads.get(hash) {
-                Some(base) => own(hash).zip(own(base)).map(|(head, base)| head.with(base)),
+                Some(base) => own(hash).zip(own(base)).map(|(head, base)| head.with(&base)),
                 None if function.is_alone() => None,
-                None => function.own.cloned(),
+                None => function.own,
             };
             whole.extend(own.map(|own| (*hash, own)));
         }
-        Self { own: whole, names }
+        Self { own: whole, names, heads }
     }
 
     /// A caller as one of them.
-    fn get(&self, caller: u64) -> Option<(u64, &Part)> {
+    fn get(&self, caller: u64) -> Option<(u64, &Part<'a>)> {
         let hash = self.names.get(&caller).copied().unwrap_or(caller);
         Some((hash, self.own.get(&hash)?))
     }
 }
 
-impl Part {
+impl Part<'_> {
     /// Of two functions as one.
     fn with(&self, base: &Self) -> Self {
         Self {
@@ -85,13 +91,13 @@ impl Part {
             base: self.base + base.base,
             counts: [self.counts[0] + base.counts[0], self.counts[1] + base.counts[1]],
             se: libm::hypot(self.se, base.se),
-            ..self.clone()
+            ..*self
         }
     }
 }
 
 impl<'a> Alone<'a> {
-    fn of(own: &'a Part, above: &BTreeMap<u64, u64>, whole: &Whole<'_>) -> Option<Self> {
+    fn of(own: Part<'a>, above: &BTreeMap<u64, u64>, whole: &Whole<'_>) -> Option<Self> {
         let samples = float(above.values().sum::<u64>().max(1));
         let mut callers: BTreeMap<u64, f64> = BTreeMap::new();
         for (caller, under) in above {
@@ -121,10 +127,10 @@ fn held(alone: &[Alone<'_>]) -> BTreeSet<u64> {
 fn joined(mut alone: Vec<Alone<'_>>, functions: &Functions<'_>, whole: &Whole<'_>) -> Option<Group> {
     alone.sort_by_key(|one| one.own.function);
     let held = held(&alone);
-    let callers: Vec<&Part> = held.iter().filter_map(|caller| whole.own.get(caller)).collect();
+    let callers: Vec<Part<'_>> = held.iter().filter_map(|caller| whole.own.get(caller)).copied().collect();
     // Of a pair, the row of the head stands for both.
     let of_base = whole.names.iter().filter(|(_, head)| held.contains(head));
-    let of_base: Vec<&Part> = of_base.filter_map(|(base, _)| functions.0.get(base)?.own).collect();
+    let of_base: Vec<Part<'_>> = of_base.filter_map(|(base, _)| functions.0.get(base)?.own).collect();
     let of_alone = sum(alone.iter().map(|one| (one.weight(), one.own)));
     let of_callers = sum(callers.iter().map(|part| (1.0, *part)));
     let fits = of_alone.0 * of_callers.0 < 0.0 && apart([of_alone, of_callers]).is_some();

@@ -10,7 +10,7 @@ use super::{Function, Functions, Group, How, apart, sum};
 pub(super) fn found(functions: &Functions<'_>) -> Vec<Group> {
     let mut families: BTreeMap<String, Vec<Function<'_>>> = BTreeMap::new();
     for function in functions.0.values() {
-        let numbered = function.widest().and_then(|part| Numbered::of(&part.name));
+        let numbered = function.widest().and_then(|part| Numbered::of(part.name));
         if let Some(Numbered { family, .. }) = numbered {
             families.entry(family).or_default().push(*function);
         }

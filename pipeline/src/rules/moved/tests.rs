@@ -14,17 +14,17 @@ fn hash(name: &str) -> u64 {
 
 /// A cell of 100,000 samples of each build.
 #[derive(Default)]
-struct Cell {
-    parts: Vec<Part>,
+struct Cell<'t> {
+    parts: Vec<Part<'t>>,
     callers: CallerCounts,
 }
 
-impl Cell {
+impl<'t> Cell<'t> {
     /// A function with so many samples of its own in head and base, of these in parts under some callers.
-    fn with(mut self, name: &str, own: [u64; 2], callers: &[(&str, u64)]) -> Self {
+    fn with(mut self, name: &'t str, own: [u64; 2], callers: &[(&str, u64)]) -> Self {
         let [head, base] = own.map(|samples| float(samples) / 1e5);
         for kind in CountKind::ALL {
-            let (function, name) = (hash(name), name.to_owned());
+            let function = hash(name);
             let se = ((head + base) / 1e5).sqrt();
             self.parts.push(Part {
                 kind,
@@ -51,7 +51,7 @@ impl Cell {
         let mut groups = groups(&self.parts, &self.callers, &[]);
         groups.retain(|group| group.members[0].kinds.contains(&CountKind::SelfCount));
         let name =
-            |function: u64| self.parts.iter().find(|part| part.function == function).map_or("", |part| &part.name);
+            |function: u64| self.parts.iter().find(|part| part.function == function).map_or("", |part| part.name);
         groups.iter().map(|group| (group.how, group.functions().map(name).collect())).collect()
     }
 }

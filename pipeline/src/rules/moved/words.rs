@@ -1,10 +1,10 @@
 //! What a row of a group says of it.
 
-use super::{Group, How, Member};
-use crate::rules::advice::named;
+use fleetdiff_statistics::special::z_two_sided;
 
-/// A normal deviate lies within so many standard deviations with probability 95 %.
-const Z95: f64 = 1.959_963_984_540_054;
+use super::{Group, How, Member};
+use crate::evidence::row::LEVEL;
+use crate::rules::advice::named;
 
 impl Group {
     /// For the member of a place.
@@ -18,29 +18,26 @@ impl Group {
                 format!("moved or renamed: it {} {also} in the {other}", if is_new { "was" } else { "is" })
             }
             How::Renumbered => {
-                let others: Vec<String> = self
-                    .members
-                    .iter()
-                    .filter(|one| one.function != member.function)
-                    .map(|one| one.name.clone())
-                    .collect();
-                format!("renumbered with {}", named(&others))
+                format!("renumbered with {}", self.named(|one| one.function != member.function))
             }
             How::Inlined if member.into.is_some() => {
                 let into = self.members.iter().find(|into| Some(into.function) == member.into);
                 format!("inlined in {} in the {other}", into.map_or("its callers", |into| into.name.as_str()))
             }
             How::Inlined => {
-                let inlined: Vec<String> =
-                    self.members.iter().filter(|one| one.into.is_some()).map(|one: &Member| one.name.clone()).collect();
-                let verb = if inlined.len() == 1 { "is" } else { "are" };
-                format!("{} {verb} inlined in it in the {here}", named(&inlined))
+                let verb = if self.members.iter().filter(|one| one.into.is_some()).count() == 1 { "is" } else { "are" };
+                format!("{} {verb} inlined in it in the {here}", self.named(|one| one.into.is_some()))
             }
         };
         if self.stands.is_none() {
             return words;
         }
-        let [ratio, low, high] = [0.0, -Z95, Z95].map(|z| libm::exp(self.theta + z * self.se));
+        let z = z_two_sided(libm::log1p(-LEVEL));
+        let [ratio, low, high] = [0.0, -z, z].map(|z| libm::exp(self.theta + z * self.se));
         format!("{words}; together x {ratio:.2} ({low:.2} to {high:.2})")
+    }
+
+    fn named(&self, is: impl Fn(&Member) -> bool) -> String {
+        named(&self.members.iter().filter(|one| is(one)).map(|one| one.name.clone()).collect::<Vec<_>>())
     }
 }

@@ -13,6 +13,7 @@ use fleetdiff_schemas::time::Nanos;
 
 use crate::failure::Failure;
 use crate::ranges::length;
+use crate::secrets;
 
 /// What is asked of a target pyroscope:URL, and how.
 #[derive(Debug, Args)]
@@ -99,18 +100,14 @@ impl PyroscopeArgs {
 }
 
 fn secret(file: Option<&Path>, variable: Option<&str>) -> Result<Option<Secret>, Failure> {
-    let text = match (file, variable) {
-        (Some(path), _) => std::fs::read_to_string(path).map_err(|fault| {
-            Failure::usage(format!("{} cannot be read: {fault}", path.display()), "give a file that holds the secret")
-        })?,
-        // NB: the library's own text of the error shows the value.
-        (None, Some(name)) => std::env::var(name).map_err(|_| {
-            let refusal = format!("the environment has no variable {name} that is text");
-            Failure::usage(refusal, "export it, or give the secret in a file")
-        })?,
+    let found = match (file, variable) {
+        (Some(path), _) => secrets::of_file(path).map_err(|refusal| (refusal, "give a file that holds the secret")),
+        (None, Some(name)) => {
+            secrets::of_variable(name).map_err(|refusal| (refusal, "export it, or give the secret in a file"))
+        }
         (None, None) => return Ok(None),
     };
-    Ok(Some(Secret::new(text.trim())))
+    found.map(Some).map_err(|(refusal, hint)| Failure::usage(refusal, hint))
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -119,7 +116,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// What `now` means: the same in all options.
-static NOW: LazyLock<Nanos> = LazyLock::new(super::now);
+static NOW: LazyLock<Nanos> = LazyLock::new(super::super::now);
 
 /// A moment, to the millisecond below it, as Pyroscope takes them.
 fn moment(text: &str) -> Result<Nanos, String> {

@@ -1,6 +1,5 @@
 //! Pods that are asked for, several at a time: one server has the profiles of all of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -11,6 +10,7 @@ use fleetdiff_formats::{Labels, Period};
 use fleetdiff_schemas::profile::Temporality;
 use fleetdiff_schemas::time::TimeRange;
 
+use super::super::labels;
 use super::super::pods::Profile;
 use super::super::warnings::Warnings;
 use super::patience::{is_of_server, patiently};
@@ -80,17 +80,10 @@ impl Asking<'_> {
         match patiently(self.stop, self.warnings, || self.server.profile(pod, what, slice)) {
             Ok(Some(bytes)) => {
                 let labels = Labels {
-                    identity: Arc::new(pod.identity.clone()),
-                    profile_type: what.profile_type(),
                     // What is stored happened in that time, of whatever type it is.
                     temporality: Temporality::Delta,
-                    window: Some(slice),
-                    sent_at: None,
-                    requests: None,
-                    requests_window: None,
-                    unit: None,
                     period: self.period.filter(|_| what == Pull::Cpu),
-                    root_is_thread: false,
+                    ..labels(&pod.identity, what, slice)
                 };
                 Answer::Profile(Profile { labels, bytes })
             }

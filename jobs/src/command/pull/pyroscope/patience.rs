@@ -1,11 +1,11 @@
 //! Which failures of a server pass, and how long they are waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::pull::PullError;
 
+use super::super::wait;
 use super::super::warnings::Warnings;
 
 /// How long is waited for a server that does not answer.
@@ -43,16 +43,8 @@ pub(super) fn patiently<T>(
             return Err(fault);
         }
         warnings.once(format!("Pyroscope gave no answer, and is asked again: {fault}"));
-        wait(pause, stop);
+        wait(pause, || stop.load(Ordering::Relaxed));
         (pause, tries) = (LONGEST.min(pause * 2), tries + 1);
-    }
-}
-
-/// Waits so long, or until it is to end.
-pub(super) fn wait(length: Duration, stop: &AtomicBool) {
-    let begun = Instant::now();
-    while begun.elapsed() < length && !stop.load(Ordering::Relaxed) {
-        thread::sleep(length.saturating_sub(begun.elapsed()).min(Duration::from_millis(100)));
     }
 }
 
