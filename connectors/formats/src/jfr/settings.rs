@@ -31,6 +31,27 @@ pub(super) struct Settings {
     wall: Option<u64>,
     /// What async-profiler was asked for.
     event: AskedEvent,
+    /// What async-profiler was asked for in the chunk at hand, and else in the one before it.
+    asked: Asked,
+    of_chunk: Asked,
+}
+
+/// What async-profiler was asked for: an event, and perhaps the clock on the wall beside it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    event: Option<AskedEvent>,
+    has_wall: bool,
+}
+
+/// What events `jdk.ExecutionSample` are samples of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Execution {
+    /// Of threads that run.
+    Processor,
+    /// Of any thread, by the clock on the wall.
+    Wall,
+    /// Of both, which the state of the thread tells.
+    ByState,
 }
 
 /// What async-profiler samples by its interval.
@@ -43,6 +64,30 @@ enum AskedEvent {
 }
 
 impl Settings {
+    /// Keeps what is said in the next chunk apart from what those before it said.
+    pub(super) fn begin_chunk(&mut self) {
+        self.of_chunk = Asked::default();
+    }
+
+    /// What the events `jdk.ExecutionSample` of the chunk that was read are samples of.
+    ///
+    /// The JDK looks at threads that run. async-profiler since 3.0 (which has `profiler.Window`) gives samples of the processor a
+    /// state of their own. Before that only recordings of two clocks have it; those of one clock say by their event which it is.
+    pub(super) fn execution(&mut self, classes: &Classes<'_>) -> Execution {
+        if !classes.are_of_async_profiler() {
+            return Execution::Processor;
+        }
+        if self.of_chunk.event.is_some() {
+            self.asked = self.of_chunk;
+        }
+        match self.asked {
+            _ if classes.named("profiler.Window").is_some() => Execution::ByState,
+            Asked { event: Some(AskedEvent::Wall), .. } => Execution::Wall,
+            Asked { has_wall: true, .. } => Execution::ByState,
+            Asked { .. } => Execution::Processor,
+        }
+    }
+
     /// Nanoseconds from one sample of the processor to the next, where they are known.
     pub(super) fn of_execution(&self) -> Option<Period> {
         match (self.interval, self.event) {
@@ -103,13 +148,17 @@ impl<'c, 'a> SettingReader<'c, 'a> {
         match name.as_ref() {
             "period" if of_execution => settings.period = value.replace(' ', "").parse().ok(),
             "interval" if of_execution => settings.interval = value.parse().ok(),
-            "wall" if of_execution => settings.wall = value.parse().ok(),
+            "wall" if of_execution => {
+                settings.wall = value.parse().ok();
+                settings.of_chunk.has_wall = settings.wall.is_some();
+            }
             "event" if of_recording => {
                 settings.event = match value.as_ref() {
                     clock if CLOCKS.contains(&clock) => AskedEvent::Clock,
                     "wall" => AskedEvent::Wall,
                     _ => AskedEvent::Other,
-                }
+                };
+                settings.of_chunk.event = Some(settings.event);
             }
             _ => {}
         }
