@@ -5,6 +5,7 @@ use std::num::IntErrorKind;
 use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::austin::Header;
 use super::counts::{Columns, Counts, added_up_periods};
 use crate::labels::{Measure, Unit};
 use crate::record::Record;
@@ -15,6 +16,12 @@ use crate::ticks::Clock;
 ///
 /// Counts that are all multiples of a period are refused, unless the sink divides them by it: then they weigh what is written.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
+    let header = Header::of(record.text).filter(|_| record.measure.unit.is_none());
+    if let Some(header) = header {
+        let (measure, unit) = header.measure(record.measure)?;
+        let clock = clock(measure, unit).ok_or_else(|| no_samples(unit))?;
+        return timed(record, clock, sink);
+    }
     match record.measure.unit {
         None | Some(Unit::Count) => counted(record, record.measure.unit.is_some(), sink),
         Some(unit) => match clock(record.measure, unit) {

@@ -214,3 +214,27 @@ proptest! {
         prop_assert_ne!(hash(text(&lines)), hash(text(&split)));
     }
 }
+
+#[test]
+fn regression_stacks_of_austin_are_times_by_its_clock() {
+    let decode = |mode: &str, kind| {
+        let text = format!(
+            "# austin: 4.0.0\n# interval: 1000\n# mode: {mode}\n\nP7;T7;pool.py:run:4 1012\nP7;T7;pool.py:run:5 2950\n# gc: 0\n"
+        );
+        part(&mut *Format::Folded.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
+    };
+    let wall = decode("wall", ProfileType::Wall).unwrap();
+    assert_eq!(wall.total(), 4, "3,962 us at one sample a millisecond");
+    assert_eq!(decode("cpu", ProfileType::Cpu).unwrap().total(), 4);
+    let fault = decode("wall", ProfileType::Cpu).unwrap_err();
+    assert_eq!(
+        (fault.reason, fault.detail.contains("is a wall profile, not cpu")),
+        (Reason::UnitMismatch, true),
+        "{fault:?}"
+    );
+    for mode in ["memory", "full"] {
+        let fault = decode(mode, ProfileType::Cpu).unwrap_err();
+        assert_eq!(fault.reason, Reason::UnsupportedType, "{fault:?}");
+        assert!(fault.detail.contains(mode) && fault.detail.contains("record with austin"), "{fault:?}");
+    }
+}
