@@ -195,8 +195,8 @@ impl Settled {
 /// Whether a column of that name holds what the clock of a profile type says.
 fn is_of(kind: ProfileType, name: &str) -> bool {
     let names: &[&str] = match kind {
-        ProfileType::Cpu => &["cpu"],
-        ProfileType::Wall => &["wall", "wallclock", "wall-clock", "time", "event", "events"],
+        ProfileType::Cpu => &["cpu", "cpu-time"],
+        ProfileType::Wall => &["wall", "wall-time", "wallclock", "wall-clock", "time", "event", "events"],
         ProfileType::OffCpu => &["off_cpu", "off-cpu", "offcpu", "event", "events", "sched:sched_switch"],
         _ => return false,
     };
@@ -207,8 +207,7 @@ fn is_of(kind: ProfileType, name: &str) -> bool {
 pub(super) fn weight_column(columns: &Columns<'_>, kind: ProfileType) -> Option<(usize, String)> {
     let is_time = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds).is_some();
     let goes_with = |(name, unit): (&str, &str)| match kind {
-        ProfileType::Cpu => name == "cpu" && is_time(unit),
-        ProfileType::Wall | ProfileType::OffCpu => is_of(kind, name) && is_time(unit),
+        ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu => is_of(kind, name) && is_time(unit),
         ProfileType::Mutex | ProfileType::Block => name == "delay" && is_time(unit),
         ProfileType::Heap => (name, unit) == ("alloc_space", "bytes"),
         ProfileType::LiveHeap => (name, unit) == ("inuse_space", "bytes"),

@@ -9,18 +9,26 @@ use crate::decode::Options;
 
 /// `cpu`, `wall` or `off_cpu` as columns and period name it; nothing where they do not, and of what is no profile.
 ///
+/// The period's type decides before the columns: a profile may have columns of several clocks beside one count, that of the period.
+///
 /// A column of samples alone fits each of them. `fgprof` writes `samples/count` and `time/nanoseconds` of passing time.
 pub fn clock(bytes: &[u8], options: &Options) -> Option<ProfileType> {
     let message = decompress(bytes, options.max_bytes).ok()?;
     let meaning = Tables::cut(&message, &Budget::of(message.len(), options.max_built_bytes)).ok()?;
     let meaning = meaning.meaning().ok()?;
-    let names: Vec<&str> = meaning.kinds.iter().chain(&meaning.period_type).map(|(name, _)| *name).collect();
+    let of_period: Vec<&str> = meaning.period_type.iter().map(|(name, _)| *name).collect();
+    let of_columns: Vec<&str> = meaning.kinds.iter().map(|(name, _)| *name).collect();
+    named(&of_period).or_else(|| named(&of_columns))
+}
+
+/// The clock that is among these names.
+fn named(names: &[&str]) -> Option<ProfileType> {
     let named = |known: &[&str]| names.iter().any(|name| known.contains(name));
-    if named(&["cpu", "cycles", "cpu-clock", "task-clock"]) {
+    if named(&["cpu", "cpu-time", "cycles", "cpu-clock", "task-clock"]) {
         Some(ProfileType::Cpu)
     } else if named(&["off_cpu", "offcpu", "off-cpu"]) {
         Some(ProfileType::OffCpu)
-    } else if named(&["wall", "time", "wallclock"]) {
+    } else if named(&["wall", "wall-time", "time", "wallclock"]) {
         Some(ProfileType::Wall)
     } else {
         None

@@ -2,7 +2,7 @@
 
 use fleetdiff_formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use fleetdiff_formats::reading::{Filters, Percentage, Reading, Run, Unread};
-use fleetdiff_formats::{Format, Options};
+use fleetdiff_formats::{Format, Options, pprof};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 use prost::Message;
@@ -201,4 +201,27 @@ fn labels_choose_samples() {
         left(&Reading { filters: dso, ..Reading::default() }),
         [("[filtered]".to_owned(), 3), ("_unsymbolised".to_owned(), 1)]
     );
+}
+
+/// Datadog counts samples of the clock on the wall beside columns of both clocks.
+#[test]
+fn regression_the_period_says_of_which_clock_a_count_is() {
+    let mut of_datadog = message();
+    let mut text = |word: &str| {
+        of_datadog.string_table.push(word.to_owned());
+        i64::try_from(of_datadog.string_table.len() - 1).unwrap()
+    };
+    let (cpu, wall) = (text("cpu-time"), text("wall-time"));
+    let unit = of_datadog.sample_type[1].unit;
+    of_datadog.sample_type[1].r#type = cpu;
+    of_datadog.period_type = Some(ValueType { r#type: wall, unit });
+    let clock = |message: &Profile| pprof::clock(&message.encode_to_vec(), &Options::default());
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Wall));
+    of_datadog.period_type = None;
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Cpu));
+    of_datadog.sample_type[1].r#type = wall;
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Wall));
+    let run = read_as(&Reading::default(), Format::Pprof, &of_datadog.encode_to_vec(), ProfileType::Wall).unwrap();
+    let weights = run.weights.unwrap();
+    assert_eq!((&*weights.unit, weights.profile.total()), ("wall-time/nanoseconds", 41_000_000));
 }
