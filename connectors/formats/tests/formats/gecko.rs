@@ -180,3 +180,10 @@ fn every_cut_is_truncated() {
         assert_eq!(fault.reason, Reason::Truncated, "cut at {end}: {}", fault.detail);
     }
 }
+
+#[test]
+fn regression_a_profile_of_an_older_firefox_is_of_wall() {
+    let product = |name: &str| changed(GECKO, |document| document["meta"]["product"] = json!(name));
+    assert_eq!(product("Firefox"), Err(Reason::UnitMismatch));
+    assert_eq!(product("shop"), changed(GECKO, |_| ()), "of samply");
+}
