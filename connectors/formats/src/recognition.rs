@@ -35,9 +35,20 @@ pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     text(&compression::prefix(bytes, BEGINNING)).map_or(Format::Pprof, of_text)
 }
 
+/// The keys of a document of which no format is known.
+pub(crate) fn unknown_keys(bytes: &[u8]) -> Option<Vec<String>> {
+    let beginning = compression::prefix(bytes, BEGINNING);
+    documents::unknown_keys(text(&beginning).filter(|text| documents::can_be(text))?)
+}
+
+/// Whether bytes are no text.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    text(&compression::prefix(bytes, BEGINNING)).is_none()
+}
+
 /// The format of a text by how it begins.
 fn of_text(text: &str) -> Format {
-    if !text.trim_start().starts_with(['{', '[']) {
+    if !documents::can_be(text) {
         return if perf_script::begins(text) { Format::PerfScript } else { Format::Folded };
     }
     documents::format_of(text)
