@@ -16,9 +16,6 @@ use crate::{compression, recognition};
 /// How much of a record is looked at.
 const BEGINNING: usize = 16 << 10;
 
-/// What editors of Windows write before text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// How many keys of a document are named.
 const NAMED_KEYS: usize = 8;
 
@@ -41,7 +38,7 @@ impl Foreign {
     /// The kind of such a file, if it is a known one.
     pub fn of(bytes: &[u8]) -> Option<&'static Self> {
         let beginning = compression::prefix(bytes, BEGINNING);
-        let begun = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning).trim_ascii_start();
+        let begun = beginning.strip_prefix(recognition::BYTE_ORDER_MARK).unwrap_or(&beginning).trim_ascii_start();
         let keys = recognition::unknown_keys(bytes).unwrap_or_default();
         let has = |key: &&str| keys.iter().any(|known| known == key);
         let holds = |what: &[u8]| what.is_empty() || begun.windows(what.len()).any(|window| window == what);

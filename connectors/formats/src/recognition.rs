@@ -5,6 +5,9 @@ mod documents;
 use crate::format::Format;
 use crate::{compression, jfr, perf_script};
 
+/// What editors and scripts of Windows may write before text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How much of a file is looked at. Some documents begin with kilobytes of what recorded them.
 const BEGINNING: usize = 64 << 10;
 
@@ -56,6 +59,7 @@ fn of_text(text: &str) -> Format {
 
 /// The bytes as text, if they are some.
 fn text(bytes: &[u8]) -> Option<&str> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let whole = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // A character may be cut at the end of what was read.

@@ -8,6 +8,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use super::austin::Header;
 use super::counts::{Columns, Counts, added_up_periods};
 use crate::labels::{Measure, Unit};
+use crate::recognition::BYTE_ORDER_MARK;
 use crate::record::Record;
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 use crate::ticks::Clock;
@@ -72,7 +73,7 @@ fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Resu
 
 /// Lines with their number, counted from 1.
 fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
-    text.split(|&byte| byte == b'\n').zip(1u64..)
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).split(|&byte| byte == b'\n').zip(1u64..)
 }
 
 fn at(number: u64) -> impl Fn(Rejection) -> Rejection {

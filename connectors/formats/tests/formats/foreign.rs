@@ -3,10 +3,11 @@
 use std::fs;
 
 use fleetdiff_formats::reading::{Reading, Unread};
-use fleetdiff_formats::{Options, compression, format_of};
+use fleetdiff_formats::{Format, Options, compression, format_of};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::examples::{CHROME_TRACE, GECKO};
 use super::fixtures::{labels, part, testdata};
 
 /// What a file is refused with, by decoders and by who compares files alike.
@@ -105,5 +106,19 @@ fn regression_what_is_of_no_known_format_is_said_to_be() {
     assert_eq!(document, "JSON of no known profiler, with the keys program, ticks, nested");
     let list = refused("x.json", b"[1, 2]").detail;
     assert_eq!(list, "JSON of no known profiler");
-    assert_eq!(format_of("x.txt", b"[Unknown]`Total;work 3\n"), fleetdiff_formats::Format::Folded);
+    assert_eq!(format_of("x.txt", b"[Unknown]`Total;work 3\n"), Format::Folded);
+}
+
+#[test]
+fn regression_a_byte_order_mark_before_text_is_no_part_of_it() {
+    for (text, format) in
+        [(GECKO, Format::Gecko), (CHROME_TRACE, Format::ChromeTrace), ("main;work 3\nmain 1\n", Format::Folded)]
+    {
+        let marked = format!("\u{feff}{text}");
+        assert_eq!(format_of("x", marked.as_bytes()), format);
+        let read = |text: &str| {
+            part(&mut *format.decoder(&Options::default()), text.as_bytes(), &Ok(labels(ProfileType::Cpu)))
+        };
+        assert_eq!(read(&marked).unwrap(), read(text).unwrap(), "{format:?}");
+    }
 }
