@@ -57,6 +57,10 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         }
     };
     let overlap = Overlap::of(sides);
+    if let Some(side) = Overlap::nameless(sides).filter(|_| overlap.fewer == 0) {
+        let samples = if side == "base" { totals.base } else { totals.head };
+        return Err(NotCompared::Nameless { side, samples });
+    }
     if overlap.is_too_small() {
         return Err(NotCompared::DifferentPrograms(overlap));
     }

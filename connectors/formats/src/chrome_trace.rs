@@ -4,7 +4,10 @@
 //! A trace is a list of events of all kinds, in no order, bare or as `traceEvents`. Each thread whose samples were taken has an event
 //! `Profile`, and any number of `ProfileChunk` of the same process and number: nodes of its call tree that are new, the node that
 //! each tick met (`samples`), and how long ago the tick before was (`timeDeltas`). Put together that is a `.cpuprofile`, and read as
-//! one; all other events are passed over.
+//! one; all other events are passed over. Chrome before 67 writes the whole of it as one event `CpuProfile` of the thread.
+//!
+//! A trace may hold ticks of a thread of whose call tree it has nothing, where its recording began before the trace: these are left
+//! out, and it is said how many.
 
 mod document;
 mod events;
@@ -29,13 +32,22 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
     cpuprofile::check_type(record.measure.profile_type)?;
     let trace: Trace<'_> = json::read("trace", record.text, &record.budget)?;
     let names = names(&trace, &record.budget)?;
-    let mut timed = true;
+    let (mut timed, mut lost) = (true, 0u64);
     for thread in threads(&trace, &record.budget)? {
         let details = thread.details(&names, sink)?;
-        let thread_timed = thread
+        let given = thread
             .give(record, details, sink)
             .map_err(|fault| Rejection { detail: format!("profile {}: {}", thread.number, fault.detail), ..fault })?;
-        timed &= thread_timed;
+        timed &= given.timed;
+        lost = lost.saturating_add(given.lost);
+    }
+    if lost > 0 && sink.len() == 0 {
+        let detail =
+            format!("{lost} ticks, and none of the nodes that they met: the trace begins after its profile did");
+        return Err(Rejection::new(Reason::Truncated, detail));
+    }
+    if lost > 0 {
+        sink.lost(lost);
     }
     if timed {
         sink.weighed_in("time/nanoseconds");
@@ -64,12 +76,25 @@ struct Thread<'t, 'a> {
     chunks: Vec<&'t Event<'a>>,
 }
 
+/// What was given of a thread.
+struct Given {
+    /// Whether it is known when each tick was.
+    timed: bool,
+    /// Ticks that were left out, since the trace has no node of their thread.
+    lost: u64,
+}
+
 /// The threads of a trace whose samples were taken, each by its process and number.
 fn threads<'t, 'a>(trace: &'t Trace<'a>, budget: &Budget) -> Result<Vec<Thread<'t, 'a>>, Rejection> {
     let mut threads: BTreeMap<[&str; 2], Thread<'t, 'a>> = BTreeMap::new();
+    let mut whole = Vec::new();
     for event in trace.events() {
         let key = [event.process, event.number];
         if event.kind == Kind::ThreadName {
+            continue;
+        }
+        if event.kind == Kind::Whole {
+            budget.push(&mut whole, Thread { number: event.thread, opening: Some(event), chunks: vec![event] })?;
             continue;
         }
         if !threads.contains_key(&key) {
@@ -82,11 +107,11 @@ fn threads<'t, 'a>(trace: &'t Trace<'a>, budget: &Budget) -> Result<Vec<Thread<'
             _ => budget.push(&mut thread.chunks, event)?,
         }
     }
-    if threads.values().all(|thread| thread.chunks.is_empty()) {
+    if whole.is_empty() && threads.values().all(|thread| thread.chunks.is_empty()) {
         let detail = "a trace of Chrome without a CPU profile (events ProfileChunk): record in the Performance panel, or with the category disabled-by-default-v8.cpu_profiler";
         return Err(Rejection::new(Reason::UnsupportedType, detail));
     }
-    let mut threads: Vec<Thread<'t, 'a>> = threads.into_values().collect();
+    let mut threads: Vec<Thread<'t, 'a>> = threads.into_values().chain(whole).collect();
     for thread in &mut threads {
         thread.chunks.sort_by(|one, other| one.at.total_cmp(&other.at));
     }
@@ -108,23 +133,31 @@ impl Thread<'_, '_> {
         })
     }
 
-    /// Gives its samples, and says whether it is known when each was taken.
-    fn give<S: SampleSink>(&self, record: &Record<'_>, thread: SampleDetails, sink: &mut S) -> Result<bool, Rejection> {
+    /// Gives its samples.
+    fn give<S: SampleSink>(
+        &self,
+        record: &Record<'_>,
+        thread: SampleDetails,
+        sink: &mut S,
+    ) -> Result<Given, Rejection> {
         let budget = &record.budget;
         let (mut nodes, mut met, mut deltas): (Vec<Node<'_>>, Vec<u32>, Vec<i64>) = Default::default();
-        let mut end = None;
+        let (mut begin, mut end) = (None, None);
         for event in &self.chunks {
             let chunk = Chunk::of(event, budget)?;
-            end = chunk.end.or(end);
+            (begin, end) = (begin.or(chunk.start), chunk.end.or(end));
             for node in chunk.nodes {
                 budget.push(&mut nodes, node)?;
             }
             budget.extend(&mut met, &chunk.met)?;
             budget.extend(&mut deltas, &chunk.deltas)?;
         }
-        let start =
+        if nodes.is_empty() {
+            return Ok(Given { timed: true, lost: u64::try_from(met.len()).unwrap_or(u64::MAX) });
+        }
+        let opened =
             self.opening.map(|opening| Opening::of(opening, budget)).transpose()?.and_then(|opening| opening.start);
-        let times = match start {
+        let times = match begin.or(opened) {
             Some(start) if S::KEEPS_DETAILS && deltas.len() == met.len() => {
                 Some(cpuprofile::times(start, &deltas, end, budget)?)
             }
@@ -132,6 +165,6 @@ impl Thread<'_, '_> {
         };
         let ticked = Ticked { nodes: &nodes, met: Some(&met), times: times.as_deref(), thread };
         ticked.give(record.measure.profile_type, budget, sink)?;
-        Ok(times.is_some() || met.is_empty())
+        Ok(Given { timed: times.is_some() || met.is_empty(), lost: 0 })
     }
 }

@@ -195,6 +195,10 @@ impl SampleSink for Collected<'_> {
 
     fn weighed_in(&mut self, _: &str) {}
 
+    fn lost(&mut self, samples: u64) {
+        tracing::warn!("{samples} samples of a profile are left out, since it does not say of what stacks they are");
+    }
+
     fn ticked(&mut self, found: FoundPeriod) {
         found.log();
     }

@@ -28,6 +28,26 @@ impl Columns<'_> {
         }
         self
     }
+
+    /// Whether samples were drawn by a clock that is not the processor's, as the period says.
+    fn is_of_another_clock(&self) -> bool {
+        let clock = self.period_type.and_then(|(name, _)| clock_named(&[name]));
+        clock.is_some_and(|clock| clock != ProfileType::Cpu)
+    }
+}
+
+/// The clock that is among these names of columns or of a period.
+pub(super) fn clock_named(names: &[&str]) -> Option<ProfileType> {
+    let any_of = |known: &[&str]| names.iter().any(|name| known.contains(name));
+    if any_of(&["cpu", "cpu-time", "cycles", "cpu-clock", "task-clock"]) {
+        Some(ProfileType::Cpu)
+    } else if any_of(&["off_cpu", "offcpu", "off-cpu"]) {
+        Some(ProfileType::OffCpu)
+    } else if any_of(&["wall", "wall-time", "time", "wallclock"]) {
+        Some(ProfileType::Wall)
+    } else {
+        None
+    }
 }
 
 /// Which columns hold the raw samples.
@@ -66,7 +86,7 @@ impl Counts {
     ///
     /// | type | columns, first that is there |
     /// |---|---|
-    /// | cpu | `samples/count`; `cpu` in time |
+    /// | cpu | `samples/count`, if the period is not of another clock; `cpu` in time |
     /// | wall, off_cpu | `samples/count`; a count or a time that bears the name of the clock |
     /// | mutex, block | `contentions/count` |
     /// | heap | `alloc_objects/count` with `alloc_space/bytes`; a count of samples of allocations |
@@ -88,7 +108,9 @@ impl Counts {
             Some(Self::Allocations { objects, bytes, period: columns.period })
         };
         let found = match kind {
-            ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(&columns, measure)),
+            ProfileType::Cpu => {
+                samples().filter(|_| !columns.is_of_another_clock()).map(Self::Column).or_else(|| time(&columns, measure))
+            }
             ProfileType::Wall | ProfileType::OffCpu => {
                 samples().or_else(of_clock).map(Self::Column).or_else(|| time(&columns, measure))
             }
@@ -196,7 +218,7 @@ impl Settled {
 fn is_of(kind: ProfileType, name: &str) -> bool {
     let names: &[&str] = match kind {
         ProfileType::Cpu => &["cpu", "cpu-time"],
-        ProfileType::Wall => &["wall", "wallclock", "wall-clock", "wall-time", "time", "event", "events"],
+        ProfileType::Wall => &["wall", "wall-time", "wallclock", "wall-clock", "time", "event", "events"],
         ProfileType::OffCpu => &["off_cpu", "off-cpu", "offcpu", "event", "events", "sched:sched_switch"],
         _ => return false,
     };
@@ -234,13 +256,14 @@ fn time(columns: &Columns<'_>, Measure { profile_type, period, values, .. }: Mea
     let period_scale =
         columns.period_type.and_then(|(_, unit)| if unit.is_empty() { Some(scale) } else { scale_of(unit) });
     let own = period_scale.and_then(|scale| columns.period.checked_mul(scale)).map_or(0, |own| own.max(0));
+    let own = if profile_type == ProfileType::Cpu && columns.is_of_another_clock() { 0 } else { own };
     let (scale, own) = (scale.unsigned_abs(), own.unsigned_abs());
     Some(Counts::Time { column, clock: Clock { kind: profile_type, scale, declared: period, own, values } })
 }
 
 fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
     let expected = match kind {
-        ProfileType::Cpu => "samples/count, or cpu in a unit of time",
+        ProfileType::Cpu => "samples/count drawn by the clock of the processor, or cpu in a unit of time",
         ProfileType::Wall => "samples/count, or wall or time, as a count or in a unit of time",
         ProfileType::OffCpu => "samples/count, or off_cpu, as a count or in a unit of time",
         ProfileType::Mutex | ProfileType::Block => "contentions/count",
@@ -250,7 +273,9 @@ fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
     let named = columns.kinds.iter().filter(|column| **column != ("", ""));
     let found: Vec<String> = named.map(|(kind, unit)| format!("{kind}/{unit}")).collect();
     let found = if found.is_empty() { "no named sample type".to_owned() } else { found.join(", ") };
-    let detail = format!("{} profile with {found} (period {}), expected {expected}", kind.name(), columns.period);
+    let clock = columns.period_type.map_or("", |(name, _)| name);
+    let period = [columns.period.to_string(), clock.to_owned()].join(" ");
+    let detail = format!("{} profile with {found} (period {}), expected {expected}", kind.name(), period.trim_end());
     Rejection::new(Reason::UnitMismatch, detail)
 }
 

@@ -7,8 +7,8 @@
 //! Counts are taken as raw samples. What cannot be that is refused: a file whose unit is known to be another, for without
 //! a period bytes or nanoseconds cannot be turned into samples; a count that is no whole number; a file in which every
 //! line ends in two counts, as tools write that compare two profiles; and one whose counts are all multiples of a large
-//! number, which is then a period: some tools add up the periods of `perf script` instead of its events. Austin says of its numbers that
-//! they are time: they are taken as that.
+//! number, which is then a period: some tools add up the periods of `perf script` instead of its events. Stacks of Austin, which its
+//! comments tell (`# austin: 4.0.0`), are times.
 
 mod austin;
 mod counts;

@@ -87,7 +87,7 @@ impl Format {
     /// ```
     pub fn decoder(self, options: &Options) -> Box<dyn Decode> {
         let one_profile = |read: one_profile::Read| -> Box<dyn Decode> { Box::new(OneProfile::new(options, read)) };
-        Box::new(foreign::Naming(match self {
+        let decoder: Box<dyn Decode> = match self {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => one_profile(|record, collected| folded::read(record, collected)),
             Self::PerfScript => one_profile(|record, collected| perf_script::read(record, collected)),
@@ -101,7 +101,8 @@ impl Format {
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),
             Self::Jfr => Box::new(jfr::Decoder::new(options)),
-        }))
+        };
+        Box::new(foreign::Naming { format: self, decoder })
     }
 }
 

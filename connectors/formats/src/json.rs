@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
 use crate::budget::{ALLOCATION, Budget, too_large};
+use crate::recognition::BYTE_ORDER_MARK;
 
 /// Reads a document of a format.
 ///
@@ -43,6 +44,8 @@ fn read_by<'a, T>(
     budget: &Budget,
     parse: impl FnOnce(&'a [u8]) -> serde_json::Result<T>,
 ) -> Result<T, Rejection> {
+    // What editors and scripts of Windows write before text.
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.trim_ascii().is_empty() {
         return Err(Rejection::new(Reason::Empty, format!("no {what}: the record is empty")));
     }

@@ -6,6 +6,7 @@
 
 mod class;
 mod naming;
+mod numbered;
 mod rewrites;
 mod rules;
 
@@ -20,6 +21,7 @@ use crate::budget::{ALLOCATION, Budget};
 
 pub use class::FrameClass;
 pub(super) use naming::Naming;
+pub use numbered::Numbered;
 pub use rewrites::{BadRewrite, Rewrites};
 pub use rules::{NameRules, RUNTIMES, Rule, UnknownRule, rules};
 

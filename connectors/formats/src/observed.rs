@@ -66,6 +66,8 @@ pub(crate) struct Observed<'n> {
     pub(crate) window: Option<TimeRange>,
     /// By what every count was divided, if nobody said so.
     pub(crate) period: Option<Divisor>,
+    /// Samples that were left out, since the file does not say of what stacks they are.
+    pub(crate) lost: u64,
     pub(crate) budget: Budget,
 }
 
@@ -84,6 +86,7 @@ impl<'n> Observed<'n> {
             unit: None,
             window: None,
             period: None,
+            lost: 0,
             budget: budget.clone(),
         }
     }
@@ -198,6 +201,10 @@ impl SampleSink for Observed<'_> {
 
     fn weighed_in(&mut self, unit: &str) {
         self.unit = Some(unit.into());
+    }
+
+    fn lost(&mut self, samples: u64) {
+        self.lost = self.lost.saturating_add(samples);
     }
 
     fn ticked(&mut self, found: FoundPeriod) {

@@ -81,7 +81,7 @@ impl Reading {
             }),
         };
         vec![run.map_err(|fault| match fault {
-            Unread::Rejected(fault) => foreign::named(bytes, labels.labelled(fault, None)).into(),
+            Unread::Rejected(fault) => foreign::named(format, bytes, labels.labelled(fault, None)).into(),
             other => other,
         })]
     }

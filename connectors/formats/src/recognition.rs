@@ -5,6 +5,9 @@ mod documents;
 use crate::format::Format;
 use crate::{compression, jfr, perf_script};
 
+/// What editors and scripts of Windows may write before text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How much of a file is looked at. Some documents begin with kilobytes of what recorded them.
 const BEGINNING: usize = 64 << 10;
 
@@ -35,9 +38,20 @@ pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     text(&compression::prefix(bytes, BEGINNING)).map_or(Format::Pprof, of_text)
 }
 
+/// The keys of a document of which no format is known.
+pub(crate) fn unknown_keys(bytes: &[u8]) -> Option<Vec<String>> {
+    let beginning = compression::prefix(bytes, BEGINNING);
+    documents::unknown_keys(text(&beginning).filter(|text| documents::can_be(text))?)
+}
+
+/// Whether bytes are no text.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    text(&compression::prefix(bytes, BEGINNING)).is_none()
+}
+
 /// The format of a text by how it begins.
 fn of_text(text: &str) -> Format {
-    if !text.trim_start().starts_with(['{', '[']) {
+    if !documents::can_be(text) {
         return if perf_script::begins(text) { Format::PerfScript } else { Format::Folded };
     }
     documents::format_of(text)
@@ -45,6 +59,7 @@ fn of_text(text: &str) -> Format {
 
 /// The bytes as text, if they are some.
 fn text(bytes: &[u8]) -> Option<&str> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let whole = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // A character may be cut at the end of what was read.

@@ -96,6 +96,9 @@ pub(crate) trait SampleSink {
     /// Says what tick was found in values of time, of which nobody said it.
     fn ticked(&mut self, found: FoundPeriod);
 
+    /// Says how many samples were left out, since the file does not say of what stacks they are.
+    fn lost(&mut self, samples: u64);
+
     /// Divides every count by a period of which all are multiples, and keeps what was written as the weight. Whether it did: a
     /// decoder takes counts as they are or not at all.
     fn divide(&mut self, period: u64) -> bool;

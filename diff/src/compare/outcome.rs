@@ -9,6 +9,7 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use super::finding::Finding;
 use super::overlap::Overlap;
 use super::reach::Reach;
+use crate::figures::grouped;
 use crate::sides::Sides;
 
 /// The total weight.
@@ -147,6 +148,14 @@ pub enum NotCompared {
     /// Times, and a method that needs counts.
     #[error("the article's rule needs counts of samples, and the files have times without a period")]
     NeedsCounts,
+    /// A side of which no function has a name.
+    #[error("no function of the {side} has a name: {samples} samples without symbols", samples = grouped(*.samples))]
+    Nameless {
+        /// The side.
+        side: &'static str,
+        /// Its samples.
+        samples: u64,
+    },
     /// Profiles of different programs.
     #[error("base and head have {} of {} functions in common, and {:.1} % of their samples: these are profiles of different programs", .0.common, .0.fewer, 100.0 * .0.samples)]
     DifferentPrograms(Overlap),

@@ -46,6 +46,22 @@ impl Overlap {
         Self { common, fewer: names(&base).min(names(&head)), samples }
     }
 
+    /// The side of which no function has a name, the base if neither has any.
+    pub(crate) fn nameless(sides: &Sides<Vec<Recording>>) -> Option<&'static str> {
+        let has_none = |runs: &[Recording]| {
+            let sums = Sums::of_samples(runs);
+            let mut functions = sums.functions(CountKind::Total).map(|(function, _)| function).peekable();
+            functions.peek().is_some() && functions.all(|function| function == UNSYMBOLISED)
+        };
+        if has_none(&sides.base) {
+            Some("base")
+        } else if has_none(&sides.head) {
+            Some("head")
+        } else {
+            None
+        }
+    }
+
     /// Nothing in common, or next to nothing both in names and in samples.
     pub(crate) fn is_too_small(&self) -> bool {
         self.common == 0 || self.few_names() && self.few_samples()

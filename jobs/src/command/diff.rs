@@ -123,6 +123,9 @@ fn explained(failure: NotCompared, args: &DiffArgs) -> Failure {
         return Failure::with_hint(failure, hint);
     }
     let hint = match &failure {
+        NotCompared::Nameless { .. } => {
+            "symbolise first: record where the program's symbols are, or convert with the program at hand, as pprof -proto PROGRAM FILE does"
+        }
         NotCompared::Empty(_) => "check that the files are profiles of the requested type (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or choose it with --profile-type",
         NotCompared::Units { .. } => "give files whose weights are of one unit",

@@ -31,13 +31,20 @@ enum Columns {
     Both,
     /// `samples/count`.
     Counts,
+    /// `cpu/nanoseconds`, with no period, beside memory that was allocated.
+    TimesAndMemory,
+    /// Memory in use alone.
+    InUse,
 }
+
+const STRINGS: [&str; 9] =
+    ["cpu", "nanoseconds", "samples", "count", "alloc_objects", "alloc_space", "bytes", "inuse_objects", "inuse_space"];
 
 /// A gzipped pprof file of a run of 20 s: function f below `main` takes 1/(f + 1), more or less by 8 %, and 9 to 11 ms a look.
 fn pprof(seed: u64, factor: f64, columns: Columns) -> Vec<u8> {
     let names = ["main".to_owned()].into_iter().chain((0..FUNCTIONS).map(|function| format!("function_{function}")));
     let mut strings = vec![String::new()];
-    strings.extend(["cpu", "nanoseconds", "samples", "count"].map(str::to_owned));
+    strings.extend(STRINGS.map(str::to_owned));
     let first = strings.len();
     strings.extend(names);
     let id = |place: usize| u64::try_from(place + 1).unwrap();
@@ -62,15 +69,20 @@ fn pprof(seed: u64, factor: f64, columns: Columns) -> Vec<u8> {
             Columns::Times => vec![time],
             Columns::Both => vec![looks, time],
             Columns::Counts => vec![looks],
+            Columns::TimesAndMemory => vec![time, looks, 512 * looks],
+            Columns::InUse => vec![looks, 512 * looks],
         };
         Sample { location_id: vec![function + 2, 1], value, label: Vec::new() }
     });
-    let (times, counts) = (ValueType { r#type: 1, unit: 2 }, ValueType { r#type: 3, unit: 4 });
+    let of = |name, unit| ValueType { r#type: name, unit };
+    let (times, counts) = (of(1, 2), of(3, 4));
     let profile = Profile {
         sample_type: match columns {
             Columns::Times => vec![times],
             Columns::Both => vec![counts, times],
             Columns::Counts => vec![counts],
+            Columns::TimesAndMemory => vec![times, of(5, 4), of(6, 7)],
+            Columns::InUse => vec![of(8, 4), of(9, 7)],
         },
         sample: sample.collect(),
         location: location.collect(),
@@ -162,6 +174,26 @@ fn five_runs_of_each_side_show_what_changed() {
     // Nothing changed, nothing is found.
     let equal = Runs::of(5, 5, 1.0).diff(&[]);
     assert!(equal.stdout.contains("nothing is significant"), "{}", equal.stdout);
+}
+
+#[test]
+fn regression_times_without_a_period_are_not_left_for_memory() {
+    let mut runs = Runs::of(0, 0, 1.0);
+    let file = runs.write("both.pb.gz", &pprof(1, 1.0, Columns::TimesAndMemory));
+    (runs.base, runs.head) = (vec![file.clone()], vec![file]);
+    runs.refused(&[], &["unknown_period", "cpu in 30 values", "--period 10ms"]);
+    assert_eq!(runs.diff(&["--period", "10ms"]).code, 0);
+    let memory = runs.diff(&["--profile-type", "heap", "--format", "json"]);
+    assert!(memory.stdout.contains(r#""profile_type": "heap""#), "{}", memory.stdout);
+}
+
+#[test]
+fn regression_memory_in_use_is_compared_where_a_file_has_nothing_else() {
+    let mut runs = Runs::of(0, 0, 1.0);
+    let file = runs.write("in-use.pb.gz", &pprof(1, 1.0, Columns::InUse));
+    (runs.base, runs.head) = (vec![file.clone()], vec![file]);
+    let run = runs.diff(&["--format", "json"]);
+    assert!(run.stdout.contains(r#""profile_type": "live_heap""#), "{} {}", run.stdout, run.stderr);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use fleetdiff_schemas::rejected::Rejection;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-use super::events::{Event, Events, Whole};
+use super::events::{Event, Events, Kind, Whole};
 use crate::budget::Budget;
 use crate::cpuprofile::Node;
 use crate::json::{self, List};
@@ -57,14 +58,15 @@ impl Opening {
     }
 }
 
-/// What `ProfileChunk` says.
+/// What `ProfileChunk` says, or `CpuProfile`.
 #[derive(Default)]
 pub(super) struct Chunk<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     pub(super) met: List<u32>,
     /// How long before each tick the one before was, in microseconds.
     pub(super) deltas: List<i64>,
-    /// When the profile ended, in microseconds.
+    /// When the profile began and ended, in microseconds.
+    pub(super) start: Option<i64>,
     pub(super) end: Option<i64>,
 }
 
@@ -85,11 +87,19 @@ struct ChunkData<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Part<'a> {
     #[serde(borrow, default)]
     nodes: List<Node<'a>>,
     #[serde(default)]
     samples: List<u32>,
+    /// Of a whole profile, of which these stand within it.
+    #[serde(borrow)]
+    time_deltas: Option<&'a RawValue>,
+    #[serde(borrow)]
+    start_time: Option<&'a RawValue>,
+    #[serde(borrow)]
+    end_time: Option<&'a RawValue>,
 }
 
 impl<'a> Chunk<'a> {
@@ -97,7 +107,15 @@ impl<'a> Chunk<'a> {
         let Some(args) = event.args else { return Ok(Self::default()) };
         let args: ChunkArgs<'a> = json::read("event ProfileChunk", args.get().as_bytes(), budget)?;
         let Some(ChunkData { cpu_profile, time_deltas, end_time }) = args.data else { return Ok(Self::default()) };
-        let (nodes, met) = cpu_profile.map_or_else(Default::default, |part| (part.nodes.into_vec(), part.samples));
-        Ok(Self { nodes, met, deltas: time_deltas, end: end_time })
+        let Some(part) = cpu_profile else { return Ok(Self { deltas: time_deltas, end: end_time, ..Self::default() }) };
+        let is_whole = event.kind == Kind::Whole;
+        let moment =
+            |raw: Option<&RawValue>| raw.filter(|_| is_whole).and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let deltas = match part.time_deltas {
+            Some(raw) if is_whole => json::read("list of times", raw.get().as_bytes(), budget)?,
+            _ => time_deltas,
+        };
+        let (start, end) = (moment(part.start_time), moment(part.end_time).or(end_time));
+        Ok(Self { nodes: part.nodes.into_vec(), met: part.samples, deltas, start, end })
     }
 }

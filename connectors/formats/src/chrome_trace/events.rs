@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Profile,
     /// Some of these samples.
     Chunk,
+    /// All samples of a thread at once, as Chrome before 67 writes them.
+    Whole,
     /// What a thread is called.
     ThreadName,
 }
@@ -55,6 +57,7 @@ impl<'a> AnyEvent<'a> {
         let kind = match self.name?.get() {
             "\"Profile\"" => Kind::Profile,
             "\"ProfileChunk\"" => Kind::Chunk,
+            "\"CpuProfile\"" => Kind::Whole,
             "\"thread_name\"" => Kind::ThreadName,
             _ => return None,
         };

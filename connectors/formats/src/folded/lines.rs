@@ -5,9 +5,10 @@ use std::num::IntErrorKind;
 use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::austin;
+use super::austin::Header;
 use super::counts::{Columns, Counts, added_up_periods};
 use crate::labels::{Measure, Unit};
+use crate::recognition::BYTE_ORDER_MARK;
 use crate::record::Record;
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 use crate::ticks::Clock;
@@ -16,10 +17,15 @@ use crate::ticks::Clock;
 ///
 /// Counts that are all multiples of a period are refused, unless the sink divides them by it: then they weigh what is written.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    let measure = austin::measure(record.text, record.measure)?.unwrap_or(record.measure);
-    match measure.unit {
-        None | Some(Unit::Count) => counted(record, measure.unit.is_some(), sink),
-        Some(unit) => match clock(measure, unit) {
+    let header = Header::of(record.text).filter(|_| record.measure.unit.is_none());
+    if let Some(header) = header {
+        let (measure, unit) = header.measure(record.measure)?;
+        let clock = clock(measure, unit).ok_or_else(|| no_samples(unit))?;
+        return timed(record, clock, sink);
+    }
+    match record.measure.unit {
+        None | Some(Unit::Count) => counted(record, record.measure.unit.is_some(), sink),
+        Some(unit) => match clock(record.measure, unit) {
             Some(clock) => timed(record, clock, sink),
             None => Err(no_samples(unit)),
         },
@@ -67,7 +73,7 @@ fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Resu
 
 /// Lines with their number, counted from 1.
 fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
-    text.split(|&byte| byte == b'\n').zip(1u64..)
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).split(|&byte| byte == b'\n').zip(1u64..)
 }
 
 fn at(number: u64) -> impl Fn(Rejection) -> Rejection {

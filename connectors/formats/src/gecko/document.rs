@@ -28,7 +28,7 @@ pub(super) struct Meta<'a> {
     pub(super) preprocessed_profile_version: Option<u32>,
     /// What Firefox was asked to record; others do not write it.
     pub(super) configuration: Option<IgnoredAny>,
-    /// `Firefox`, or the name of another program.
+    /// The program that was recorded.
     #[serde(borrow)]
     pub(super) product: Option<Text<'a>>,
     #[serde(borrow)]

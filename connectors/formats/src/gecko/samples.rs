@@ -39,12 +39,9 @@ fn check(meta: &Meta<'_>, kind: ProfileType) -> Result<(), Rejection> {
         let detail = format!("samples by {:?}, expected ms: a profile of what a file consists of", unit.0);
         return Err(Rejection::new(Reason::UnsupportedType, detail));
     }
-    // Before it wrote what it was asked to record, Firefox gave its name only.
-    let is_firefox =
-        meta.configuration.is_some() || meta.product.as_ref().is_some_and(|product| product.0 == "Firefox");
     match kind {
         ProfileType::Wall => Ok(()),
-        ProfileType::Cpu if !is_firefox => Ok(()),
+        ProfileType::Cpu if !is_of_firefox(meta) => Ok(()),
         ProfileType::Cpu => {
             let detail = "Firefox samples its threads whether they run or not: these samples are of wall, not of cpu";
             Err(Rejection::new(Reason::UnitMismatch, detail))
@@ -54,6 +51,11 @@ fn check(meta: &Meta<'_>, kind: ProfileType) -> Result<(), Rejection> {
             Err(Rejection::new(Reason::UnitMismatch, detail))
         }
     }
+}
+
+/// Whether Firefox recorded itself. Older ones do not write what they were asked to record.
+fn is_of_firefox(meta: &Meta<'_>) -> bool {
+    meta.configuration.is_some() || meta.product.as_ref().is_some_and(|product| product.0 == "Firefox")
 }
 
 struct Threads<'t, 'a> {

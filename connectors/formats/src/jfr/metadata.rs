@@ -169,6 +169,11 @@ impl<'a> Classes<'a> {
         self.list.iter().find(|class| class.name == name)
     }
 
+    /// Whether async-profiler wrote the chunk: it has types of its own, in every version some other ones.
+    pub(super) fn are_of_async_profiler(&self) -> bool {
+        self.list.iter().any(|class| class.name.starts_with("profiler."))
+    }
+
     /// The values of these fields of a type, in their order.
     ///
     /// # Errors

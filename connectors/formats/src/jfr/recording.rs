@@ -7,14 +7,20 @@ use super::chunk::Chunk;
 use super::constants::Constants;
 use super::events::{Kind, Seen};
 use super::metadata::Classes;
-use super::settings::{SettingReader, Settings};
+use super::settings::{Execution, SettingReader, Settings};
 use super::within;
 use crate::budget::Budget;
+
+/// A chunk, and what its events `jdk.ExecutionSample` are samples of.
+pub(super) struct Recorded<'a> {
+    pub(super) chunk: Chunk<'a>,
+    pub(super) execution: Execution,
+}
 
 /// A recording.
 pub(super) struct Recording<'a> {
     /// One at least.
-    pub(super) chunks: Vec<Chunk<'a>>,
+    pub(super) chunks: Vec<Recorded<'a>>,
     pub(super) seen: Seen,
     pub(super) settings: Settings,
 }
@@ -33,19 +39,21 @@ impl<'a> Recording<'a> {
         while begins < text.len() {
             let chunk = Chunk::at(text, begins)?;
             let left = budget.left();
-            recording.scan(&chunk, budget).map_err(|fault| within(&format!("chunk at byte {begins}"), fault))?;
+            let scanned = recording.scan(&chunk, budget);
+            let execution = scanned.map_err(|fault| within(&format!("chunk at byte {begins}"), fault))?;
             budget.give_back(left - budget.left());
-            budget.push(&mut recording.chunks, chunk)?;
+            budget.push(&mut recording.chunks, Recorded { chunk, execution })?;
             begins = chunk.ends();
         }
         Ok(recording)
     }
 
-    fn scan(&mut self, chunk: &Chunk<'a>, budget: &Budget) -> Result<(), Rejection> {
+    fn scan(&mut self, chunk: &Chunk<'a>, budget: &Budget) -> Result<Execution, Rejection> {
         let classes = Classes::read(chunk.metadata()?, budget)?;
         let kinds = kinds(&classes);
         let constants = Constants::texts(chunk, &classes, budget)?;
         let settings = SettingReader::new(&classes);
+        self.settings.begin_chunk();
         for event in chunk.events() {
             let event = event?;
             if let Some((_, kind)) = kinds.iter().find(|(id, _)| *id == event.kind) {
@@ -54,12 +62,12 @@ impl<'a> Recording<'a> {
                 settings.take(event, &constants, &mut self.settings, budget)?;
             }
         }
-        Ok(())
+        Ok(self.settings.execution(&classes))
     }
 
     /// From the begin of the first chunk to the end of the last.
     pub(super) fn window(&self) -> Option<TimeRange> {
-        let windows = self.chunks.iter().map(Chunk::window);
+        let windows = self.chunks.iter().map(|recorded| recorded.chunk.window());
         windows.reduce(|all, next| TimeRange { start: all.start.min(next.start), end: all.end.max(next.end) })
     }
 }

@@ -10,8 +10,8 @@ use super::constants::Constants;
 use super::events::{Kind, unit};
 use super::metadata::{Class, Classes, Value};
 use super::names::Frames;
-use super::recording::{Recording, kinds};
-use super::settings::Settings;
+use super::recording::{Recorded, Recording, kinds};
+use super::settings::Execution;
 use super::within;
 use crate::budget::Budget;
 use crate::labels::Measure;
@@ -48,14 +48,13 @@ pub(super) fn samples<S: SampleSink>(
         ProfileType::Wall => measure.period.or_else(|| settings.of_wall()),
         _ => None,
     };
-    for chunk in &recording.chunks {
+    for Recorded { chunk, execution } in &recording.chunks {
         let at_chunk = |fault| within(&format!("chunk at byte {}", chunk.begins), fault);
         let left = budget.left();
         let classes = chunk.metadata().and_then(|metadata| Classes::read(metadata, budget)).map_err(at_chunk)?;
         let constants = Constants::of_samples(chunk, &classes, budget).map_err(at_chunk)?;
         let held = left - budget.left();
-        // The second has been there since 2.8, the first since 3.0.
-        let is_of_async_profiler = ["profiler.Window", "profiler.Log"].iter().any(|name| classes.named(name).is_some());
+        let is_of_async_profiler = classes.are_of_async_profiler();
         let mut reader = Reader {
             chunk,
             classes: &classes,
@@ -66,8 +65,7 @@ pub(super) fn samples<S: SampleSink>(
             profile_type: measure.profile_type,
             declared: measure.period.is_some(),
             period,
-            settings: recording.settings,
-            is_of_async_profiler,
+            execution: *execution,
             budget,
         };
         reader.read(chosen, sink).map_err(at_chunk)?;
@@ -92,8 +90,7 @@ struct Reader<'c, 'a> {
     /// Whether whoever sends the recording said the period.
     declared: bool,
     period: Option<Period>,
-    settings: Settings,
-    is_of_async_profiler: bool,
+    execution: Execution,
     budget: &'c Budget,
 }
 
@@ -232,11 +229,13 @@ impl<'c, 'a> Reader<'c, 'a> {
         Ok(found)
     }
 
-    /// Whether a `jdk.ExecutionSample` is of the type of the profile. The JDK looks at threads that run; async-profiler, by the
-    /// clock on the wall, at any, and then says whether it ran or slept.
+    /// Whether a `jdk.ExecutionSample` is of the type of the profile.
     fn is_of_type(&self, state: Value<'a>) -> Result<bool, Rejection> {
-        let on_processor =
-            !self.is_of_async_profiler || self.settings.is_of_processor(self.constants.text(state)? == ON_PROCESSOR);
+        let on_processor = match self.execution {
+            Execution::Processor => true,
+            Execution::Wall => false,
+            Execution::ByState => self.constants.text(state)? == ON_PROCESSOR,
+        };
         Ok(on_processor == (self.profile_type == ProfileType::Cpu))
     }
 

@@ -31,8 +31,27 @@ pub(super) struct Settings {
     wall: Option<u64>,
     /// What async-profiler was asked for.
     event: AskedEvent,
-    /// Whether it says so.
-    has_event: bool,
+    /// What async-profiler was asked for in the chunk at hand, and else in the one before it.
+    asked: Asked,
+    of_chunk: Asked,
+}
+
+/// What async-profiler was asked for: an event, and perhaps the clock on the wall beside it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    event: Option<AskedEvent>,
+    has_wall: bool,
+}
+
+/// What events `jdk.ExecutionSample` are samples of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Execution {
+    /// Of threads that run.
+    Processor,
+    /// Of any thread, by the clock on the wall.
+    Wall,
+    /// Of both, which the state of the thread tells.
+    ByState,
 }
 
 /// What async-profiler samples by its interval.
@@ -45,6 +64,30 @@ enum AskedEvent {
 }
 
 impl Settings {
+    /// Keeps what is said in the next chunk apart from what those before it said.
+    pub(super) fn begin_chunk(&mut self) {
+        self.of_chunk = Asked::default();
+    }
+
+    /// What the events `jdk.ExecutionSample` of the chunk that was read are samples of.
+    ///
+    /// The JDK looks at threads that run. async-profiler since 3.0 (which has `profiler.Window`) gives samples of the processor a
+    /// state of their own. Before that only recordings of two clocks have it; those of one clock say by their event which it is.
+    pub(super) fn execution(&mut self, classes: &Classes<'_>) -> Execution {
+        if !classes.are_of_async_profiler() {
+            return Execution::Processor;
+        }
+        if self.of_chunk.event.is_some() {
+            self.asked = self.of_chunk;
+        }
+        match self.asked {
+            _ if classes.named("profiler.Window").is_some() => Execution::ByState,
+            Asked { event: Some(AskedEvent::Wall), .. } => Execution::Wall,
+            Asked { has_wall: true, .. } => Execution::ByState,
+            Asked { .. } => Execution::Processor,
+        }
+    }
+
     /// Nanoseconds from one sample of the processor to the next, where they are known.
     pub(super) fn of_execution(&self) -> Option<Period> {
         match (self.interval, self.event) {
@@ -55,27 +98,12 @@ impl Settings {
         }
     }
 
-    /// Whether a sample of async-profiler is of the processor, given the state in which it saw its thread: before 4.0 it wrote those by the clock on
-    /// the wall as the same events, and before 3.0 it called each running thread runnable.
-    pub(super) fn is_of_processor(&self, is_default: bool) -> bool {
-        match self.event {
-            AskedEvent::Wall => false,
-            _ if self.wall.is_some() || !self.has_event => is_default,
-            _ => true,
-        }
-    }
-
     /// The same of samples by the clock on the wall.
     pub(super) fn of_wall(&self) -> Option<Period> {
         let asked = self.interval.filter(|_| self.event == AskedEvent::Wall);
         let wall = self.wall.or(asked)?;
         Period::of_nanoseconds(if wall == 0 { DEFAULT_WALL } else { wall })
     }
-}
-
-/// Nanoseconds of a setting: `200000000`, or with a unit, as in `200ms`.
-fn interval_of(value: &str) -> Option<u64> {
-    value.parse().ok().or_else(|| Some(value.replace(' ', "").parse::<Period>().ok()?.nanoseconds()))
 }
 
 /// Reads the settings of a chunk.
@@ -120,14 +148,17 @@ impl<'c, 'a> SettingReader<'c, 'a> {
         match name.as_ref() {
             "period" if of_execution => settings.period = value.replace(' ', "").parse().ok(),
             "interval" if of_execution => settings.interval = value.parse().ok(),
-            "wall" if of_execution || of_recording => settings.wall = interval_of(&value),
+            "wall" if of_execution => {
+                settings.wall = value.parse().ok();
+                settings.of_chunk.has_wall = settings.wall.is_some();
+            }
             "event" if of_recording => {
-                settings.has_event = true;
                 settings.event = match value.as_ref() {
                     clock if CLOCKS.contains(&clock) => AskedEvent::Clock,
                     "wall" => AskedEvent::Wall,
                     _ => AskedEvent::Other,
-                }
+                };
+                settings.of_chunk.event = Some(settings.event);
             }
             _ => {}
         }

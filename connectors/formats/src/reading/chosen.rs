@@ -20,7 +20,8 @@ pub(super) fn run(
     mut observed: Observed<'_>,
     profile: impl FnOnce(Contents, Option<TimeRange>) -> Result<Profile, Rejection>,
 ) -> Result<Run, Unread> {
-    let (timed, window, period) = (observed.span.is_some(), observed.window, observed.period);
+    let Observed { window, period, lost, .. } = observed;
+    let timed = observed.span.is_some();
     if reading.values == Values::Times {
         times_as_weights::put(&mut observed)?;
     }
@@ -34,7 +35,7 @@ pub(super) fn run(
     let profile = profile(contents, window)?;
     let weighed = |unit| Ok::<_, Rejection>(Weights { unit, profile: weighed(&profile, &weights, &budget)? });
     let weights = unit.map(weighed).transpose()?;
-    Ok(Run { profile, weights, window, timed, period })
+    Ok(Run { profile, weights, window, timed, period, lost })
 }
 
 /// A profile with these for counts, in the order of its stacks; what weighs nothing is left out.

@@ -58,7 +58,7 @@ fn run(
 ) -> Result<Run, Unread> {
     let Samples::Stacks(stacks) = &profile.samples else {
         if reading.asks_for_nothing() {
-            return Ok(Run { window, profile, weights: None, timed: false, period: None });
+            return Ok(Run { window, profile, weights: None, timed: false, period: None, lost: 0 });
         }
         return Err(Rejection::new(Reason::UnsupportedType, "it holds counts by function, expected stacks").into());
     };

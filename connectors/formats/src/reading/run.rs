@@ -22,6 +22,8 @@ pub struct Run {
     pub timed: bool,
     /// What every count or value of the file was a multiple of, if that was taken for a period and they are divided by it.
     pub period: Option<Divisor>,
+    /// Samples that were left out, since the file does not say of what stacks they are.
+    pub lost: u64,
 }
 
 /// What the samples of a run stand for.

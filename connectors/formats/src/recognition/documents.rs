@@ -24,6 +24,24 @@ pub(super) fn format_of(text: &str) -> Format {
     }
 }
 
+/// Whether a text can be a document: a frame of folded stacks may begin with a bracket too.
+pub(super) fn can_be(text: &str) -> bool {
+    let text = text.trim_start();
+    let in_list = |rest: &str| {
+        let rest = rest.trim_start();
+        rest.is_empty() || rest.starts_with(|next: char| "{[]\"-".contains(next) || next.is_ascii_digit())
+    };
+    text.starts_with('{') || text.strip_prefix('[').is_some_and(in_list)
+}
+
+/// The outermost keys of a document that none of the formats has.
+pub(super) fn unknown_keys(text: &str) -> Option<Vec<String>> {
+    const OF_SPEEDSCOPE: [&str; 2] = ["$schema", "shared"];
+    let keys = keys(text);
+    let is_known = format_of(text) != Format::Speedscope || keys.iter().any(|key| OF_SPEEDSCOPE.contains(key));
+    (!is_known).then(|| keys.into_iter().map(str::to_owned).collect())
+}
+
 /// The keys of the outermost object, as far as the text goes; of a list those of its first object.
 fn keys(text: &str) -> Vec<&str> {
     let text = text.trim_start();
@@ -78,6 +96,9 @@ mod tests {
         assert_eq!(format_of(r#"[{"args":{"callFrame":{}},"name":"x","ph":"X"}"#), Format::ChromeTrace);
         assert_eq!(format_of(r#"{"meta":{"interval":1,"preprocessedProfileVersion":55},"#), Format::Gecko);
         assert_eq!(format_of(r#"{"version":1.2,"mode":"cpu","interval":1000,"frames":{"#), Format::Stackprof);
+        assert!(unknown_keys(r#"{"shared":{"frames":[]}}"#).is_none() && unknown_keys(r#"{"nodes":[]}"#).is_none());
+        assert_eq!(unknown_keys(r#"{"a":1,"b":{"c":2}}"#).unwrap(), ["a", "b"]);
+        assert!(can_be(" [ {") && can_be("{") && !can_be("[unknown];main 3") && !can_be("main 3"));
         assert_eq!(format_of(r#"{"shared":{"frames":[{"name":"\"selfSize\" \"head\":"}]}"#), Format::Speedscope);
     }
 }

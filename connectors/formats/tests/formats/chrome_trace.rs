@@ -134,3 +134,45 @@ fn every_cut_is_truncated() {
         assert_eq!(fault.reason, Reason::Truncated, "cut at {end}");
     }
 }
+
+/// Chrome before 67: all ticks of a thread in one event.
+#[test]
+fn regression_a_whole_profile_in_one_event_is_read() {
+    let frame =
+        |name: &str| json!({"functionName": name, "scriptId": "0", "url": "", "lineNumber": 1, "columnNumber": 1});
+    let whole = |thread: u32, met: &[u32]| {
+        let nodes = json!([
+            {"id": 1, "callFrame": frame("(root)"), "hitCount": 0, "children": [2, 3]},
+            {"id": 2, "callFrame": frame("(idle)"), "hitCount": 9},
+            {"id": 3, "callFrame": frame("serve"), "hitCount": 9},
+        ]);
+        let deltas: Vec<u32> = met.iter().map(|_| 1_000).collect();
+        let profile =
+            json!({"nodes": nodes, "startTime": 5_000, "endTime": 9_000, "samples": met, "timeDeltas": deltas});
+        json!({"name": "CpuProfile", "ph": "I", "ts": 9_100, "pid": 7, "tid": thread, "args": {"data": {"cpuProfile": profile}}})
+    };
+    let name = |thread: u32, name: &str| json!({"name": "thread_name", "ph": "M", "pid": 7, "tid": thread, "args": {"name": name}});
+    let text = json!({"traceEvents": [whole(8, &[3, 3, 2]), name(8, "Worker"), name(9, "Page"), whole(9, &[2, 3])]})
+        .to_string();
+    assert_eq!(decode(ProfileType::Cpu, &text).unwrap().total(), 3);
+    let by_thread = Reading { keys: Some("comm".parse().unwrap()), ..Reading::default() };
+    let run = read_as(&by_thread, Format::ChromeTrace, text.as_bytes(), ProfileType::Wall).unwrap();
+    assert_eq!(leaves(&run.profile).get("Worker"), Some(&3));
+    let weights = run.weights.unwrap();
+    // The last tick of each lasts until the end of its profile.
+    assert_eq!((&*weights.unit, weights.profile.total()), ("time/nanoseconds", 3_000_000 + 3_000_000));
+}
+
+#[test]
+fn regression_ticks_without_a_tree_are_left_out_and_the_rest_is_read() {
+    let stray = json!({"name": "ProfileChunk", "ph": "P", "pid": 7, "id": "0x9", "tid": 9, "ts": 1,
+        "args": {"data": {"cpuProfile": {"samples": [4, 4, 4]}, "timeDeltas": [1, 1, 1]}}});
+    let mut document: Value = serde_json::from_str(CHROME_TRACE).unwrap();
+    document["traceEvents"].as_array_mut().unwrap().push(stray.clone());
+    let text = document.to_string();
+    assert_eq!(decode(ProfileType::Cpu, &text).unwrap().total(), 6);
+    let run = read_as(&Reading::default(), Format::ChromeTrace, text.as_bytes(), ProfileType::Cpu).unwrap();
+    assert_eq!((run.profile.total(), run.lost), (6, 3));
+    let fault = decode(ProfileType::Cpu, &json!([stray]).to_string()).unwrap_err();
+    assert!(fault.detail.contains("3 ticks, and none of the nodes"), "{fault:?}");
+}

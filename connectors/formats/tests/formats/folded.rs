@@ -23,25 +23,6 @@ fn frames_stand_as_they_are() {
     assert_eq!(written_out(&decode(text).unwrap()), expected);
 }
 
-/// Austin writes microseconds, and says so.
-#[test]
-fn regression_numbers_of_austin_are_time() {
-    let text = |mode: &str| {
-        format!(
-            "# austin: 3.0.0\n# interval: 10000\n# mode: {mode}\n\nP1;T1;app.py:run:7 25000\nP1;T1;app.py:load:9 5000\n"
-        )
-    };
-    let read = |mode: &str, kind| {
-        part(&mut *Format::Folded.decoder(&Options::default()), text(mode).as_bytes(), &Ok(labels(kind)))
-    };
-    assert_eq!(read("wall", ProfileType::Wall).unwrap().total(), 3, "30 ms at 10 ms a sample");
-    assert_eq!(read("cpu", ProfileType::Cpu).unwrap().total(), 3);
-    assert_eq!(read("wall", ProfileType::Cpu).unwrap_err().reason, Reason::UnitMismatch);
-    assert_eq!(read("memory", ProfileType::Cpu).unwrap_err().reason, Reason::UnsupportedType);
-    let plain = text("wall").replace("# austin", "# other");
-    assert_eq!(decode(plain.as_bytes()).unwrap().total(), 30_000, "of others a comment says nothing");
-}
-
 #[test]
 fn white_space_at_the_end_of_a_line_is_no_part_of_it() {
     for text in [
@@ -231,5 +212,29 @@ proptest! {
         prop_assert_eq!(hash(text(&lines)), hash(text(&split)));
         split[0].1 += 1;
         prop_assert_ne!(hash(text(&lines)), hash(text(&split)));
+    }
+}
+
+#[test]
+fn regression_stacks_of_austin_are_times_by_its_clock() {
+    let decode = |mode: &str, kind| {
+        let text = format!(
+            "# austin: 4.0.0\n# interval: 1000\n# mode: {mode}\n\nP7;T7;pool.py:run:4 1012\nP7;T7;pool.py:run:5 2950\n# gc: 0\n"
+        );
+        part(&mut *Format::Folded.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
+    };
+    let wall = decode("wall", ProfileType::Wall).unwrap();
+    assert_eq!(wall.total(), 4, "3,962 us at one sample a millisecond");
+    assert_eq!(decode("cpu", ProfileType::Cpu).unwrap().total(), 4);
+    let fault = decode("wall", ProfileType::Cpu).unwrap_err();
+    assert_eq!(
+        (fault.reason, fault.detail.contains("is a wall profile, not cpu")),
+        (Reason::UnitMismatch, true),
+        "{fault:?}"
+    );
+    for mode in ["memory", "full"] {
+        let fault = decode(mode, ProfileType::Cpu).unwrap_err();
+        assert_eq!(fault.reason, Reason::UnsupportedType, "{fault:?}");
+        assert!(fault.detail.contains(mode) && fault.detail.contains("record with austin"), "{fault:?}");
     }
 }

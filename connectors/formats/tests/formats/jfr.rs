@@ -10,7 +10,10 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::fixtures::{START, labels, part, stacks_of, testdata, written_out};
-use super::jfr_written::{chunk, chunk_of_async_profiler, event, good, list, lists, number, plain, sample, setting};
+use super::jfr_written::{
+    chunk, chunk_of_async_profiler, chunk_of_old_async_profiler, event, good, list, lists, number, plain, sample,
+    setting,
+};
 use super::reading::{leaves, listed, read_as};
 
 fn decode(kind: ProfileType, bytes: &[u8]) -> Result<Profile, Rejection> {
@@ -127,22 +130,24 @@ fn samples_of_the_processor_are_told_from_those_of_the_wall() {
     assert_eq!(listed(&leaves(&wall)), [("shop.Cart.wait @ till-*", 1)]);
 }
 
-/// Before 4.0 async-profiler wrote samples by the clock on the wall as those of the processor, and told them apart by its settings.
+/// async-profiler before 3.0 calls threads runnable by any clock, unless it samples by two of them.
 #[test]
-fn regression_settings_say_which_clock_async_profiler_read() {
-    // Of a thread that ran (2), and by the clock on the wall of one that could run (1) and one that slept (3).
-    let samples = || [2, 1, 3].map(|state| sample(20, 6_000, 1, 1, state));
-    let totals = |settings: &[(u64, &str, &str)]| {
-        let settings = settings.iter().map(|(id, name, value)| setting(*id, name, value));
-        let recording = chunk_of_async_profiler(&settings.chain(samples()).collect::<Vec<_>>());
-        [ProfileType::Cpu, ProfileType::Wall].map(|kind| decode(kind, &recording).map_or(0, |profile| profile.total()))
+fn regression_old_recordings_of_async_profiler_are_told_apart_by_what_it_was_asked_for() {
+    let samples = [sample(20, 6_000, 1, 1, 1), sample(20, 7_000, 1, 1, 2), sample(20, 8_000, 2, 2, 3)];
+    let chunk_asked = |settings: &[Vec<u8>]| chunk_of_old_async_profiler(&[settings, &samples[..]].concat());
+    let counts = |bytes: &[u8]| {
+        [ProfileType::Cpu, ProfileType::Wall].map(|kind| decode(kind, bytes).map_or(0, |profile| profile.total()))
     };
-    let (execution, recording) = (20, 27);
-    assert_eq!(totals(&[(recording, "event", "cpu"), (execution, "wall", "200000000")]), [1, 2], "both clocks");
-    assert_eq!(totals(&[(recording, "event", "cpu"), (recording, "wall", "200ms")]), [1, 2], "as 2.9 writes it");
-    assert_eq!(totals(&[(recording, "event", "wall")]), [0, 3], "the clock on the wall alone");
-    assert_eq!(totals(&[(recording, "event", "cpu")]), [3, 0], "the processor alone, whatever states are called");
-    assert_eq!(totals(&[]), [1, 2], "nothing is said");
+    let wall = chunk_asked(&[setting(27, "event", "wall"), setting(20, "interval", "0")]);
+    let cpu = chunk_asked(&[setting(27, "event", "cpu"), setting(20, "interval", "0")]);
+    let both = chunk_asked(&[setting(27, "event", "cpu"), setting(20, "wall", "200000000")]);
+    assert_eq!(counts(&wall), [0, 3]);
+    assert_eq!(counts(&cpu), [3, 0]);
+    assert_eq!(counts(&both), [1, 2]);
+    assert_eq!(counts(&chunk_asked(&[])), [3, 0], "nothing says that it is the clock on the wall");
+    // Chunks that say nothing are as those before them; those that do say it for themselves.
+    assert_eq!(counts(&[wall.clone(), chunk_asked(&[])].concat()), [0, 6]);
+    assert_eq!(counts(&[both, wall, cpu].concat()), [4, 5]);
 }
 
 /// What a recording says of each sample, for who compares files.

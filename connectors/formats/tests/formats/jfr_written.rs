@@ -6,7 +6,7 @@ type Type = (u64, &'static str, &'static [Field]);
 /// A field: its name, the number of its type, and whether it is a constant (c) or a list (l).
 type Field = (&'static str, u64, &'static str);
 
-const TYPES: [Type; 22] = [
+const TYPES: [Type; 23] = [
     (1, "long", &[]),
     (2, "java.lang.String", &[]),
     (3, "java.lang.Thread", &[("osName", 2, ""), ("osThreadId", 1, ""), ("javaName", 2, ""), ("javaThreadId", 1, "")]),
@@ -61,6 +61,7 @@ const TYPES: [Type; 22] = [
     (26, "jdk.CPULoad", &[("startTime", 1, ""), ("user", 11, "")]),
     (27, "jdk.ActiveRecording", &[("startTime", 1, ""), ("id", 1, "")]),
     (28, "profiler.Window", &[("startTime", 1, ""), ("duration", 1, "")]),
+    (29, "profiler.Log", &[("startTime", 1, ""), ("level", 1, ""), ("message", 2, "")]),
 ];
 
 /// A number as the format writes it.
@@ -174,13 +175,19 @@ pub fn lists() -> Vec<Vec<u8>> {
 
 /// A chunk of these events and constants.
 pub fn chunk(events: &[Vec<u8>], lists: &[Vec<u8>]) -> Vec<u8> {
-    let types: Vec<_> = TYPES.into_iter().filter(|(id, ..)| *id != 28).collect();
+    let types: Vec<_> = TYPES.into_iter().filter(|(id, ..)| ![28, 29].contains(id)).collect();
     chunk_of(&types, events, lists)
 }
 
 /// The same as async-profiler writes it.
 pub fn chunk_of_async_profiler(events: &[Vec<u8>]) -> Vec<u8> {
     chunk_of(&TYPES, events, &lists())
+}
+
+/// The same as async-profiler before 3.0 writes it.
+pub fn chunk_of_old_async_profiler(events: &[Vec<u8>]) -> Vec<u8> {
+    let types: Vec<_> = TYPES.into_iter().filter(|(id, ..)| *id != 28).collect();
+    chunk_of(&types, events, &lists())
 }
 
 fn chunk_of(types: &[Type], events: &[Vec<u8>], lists: &[Vec<u8>]) -> Vec<u8> {

@@ -2,8 +2,9 @@
 
 use fleetdiff_formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use fleetdiff_formats::reading::{Filters, Percentage, Reading, Run, Unread};
-use fleetdiff_formats::{Format, Options};
+use fleetdiff_formats::{Format, Options, pprof};
 use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::Nanos;
 use prost::Message;
 
@@ -201,4 +202,38 @@ fn labels_choose_samples() {
         left(&Reading { filters: dso, ..Reading::default() }),
         [("[filtered]".to_owned(), 3), ("_unsymbolised".to_owned(), 1)]
     );
+}
+
+/// Datadog counts samples of the clock on the wall beside columns of both clocks.
+#[test]
+fn regression_the_period_says_of_which_clock_a_count_is() {
+    let mut of_datadog = message();
+    let mut text = |word: &str| {
+        of_datadog.string_table.push(word.to_owned());
+        i64::try_from(of_datadog.string_table.len() - 1).unwrap()
+    };
+    let (cpu, wall) = (text("cpu-time"), text("wall-time"));
+    let unit = of_datadog.sample_type[1].unit;
+    of_datadog.sample_type[1].r#type = cpu;
+    of_datadog.period_type = Some(ValueType { r#type: wall, unit });
+    let clock = |message: &Profile| pprof::clock(&message.encode_to_vec(), &Options::default());
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Wall));
+    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else { panic!("counts of the wall") };
+    assert_eq!(refused.reason, Reason::UnknownPeriod, "its times of the processor are no counts: {}", refused.detail);
+    of_datadog.sample_type.pop();
+    for sample in &mut of_datadog.sample {
+        sample.value.pop();
+    }
+    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else { panic!("counts of the wall") };
+    assert_eq!(refused.reason, Reason::UnitMismatch);
+    assert!(refused.detail.contains("(period 10000000 wall-time)"), "{}", refused.detail);
+    of_datadog = Profile { sample_type: message().sample_type, sample: message().sample, ..of_datadog };
+    of_datadog.sample_type[1].r#type = cpu;
+    of_datadog.period_type = None;
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Cpu));
+    of_datadog.sample_type[1].r#type = wall;
+    assert_eq!(clock(&of_datadog), Some(ProfileType::Wall));
+    let run = read_as(&Reading::default(), Format::Pprof, &of_datadog.encode_to_vec(), ProfileType::Wall).unwrap();
+    let weights = run.weights.unwrap();
+    assert_eq!((&*weights.unit, weights.profile.total()), ("wall-time/nanoseconds", 41_000_000));
 }

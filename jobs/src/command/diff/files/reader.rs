@@ -19,14 +19,21 @@ use fleetdiff_schemas::time::Nanos;
 use super::super::arguments::is_piped;
 
 /// Types that are tried, in this order, if no type was requested.
-const TYPES: [ProfileType; 5] =
-    [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
+const TYPES: [ProfileType; 6] = [
+    ProfileType::Cpu,
+    ProfileType::Heap,
+    ProfileType::Mutex,
+    ProfileType::Wall,
+    ProfileType::OffCpu,
+    ProfileType::LiveHeap,
+];
 
 /// Types that only the clock distinguishes.
 const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu];
 
-/// Why a file may hold no profile of a type, but one of another.
-const OF_OTHER_TYPE: [Reason; 3] = [Reason::UnitMismatch, Reason::UnsupportedType, Reason::UnknownPeriod];
+/// Why a file may hold no profile of a type, but one of another. Times of an unknown period are of the type: who left them for
+/// another type would compare memory where time was meant.
+const OF_OTHER_TYPE: [Reason; 2] = [Reason::UnitMismatch, Reason::UnsupportedType];
 
 /// Why a file gives no profile.
 #[derive(Debug, thiserror::Error)]
@@ -139,6 +146,7 @@ impl<'a> Reader<'a> {
         };
         self.first.get_or_insert(place);
         self.notes.extend(runs.iter().find_map(|run| run.period).map(|period| divided(path, period)));
+        self.notes.extend(runs.iter().filter(|run| run.lost > 0).map(|run| left_out(path, run)));
         let several = runs.len() > 1;
         let label =
             |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
@@ -166,12 +174,8 @@ impl<'a> Reader<'a> {
             .copied()
             .filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind) && can_be(*kind));
         let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !types.contains(wanted))).collect();
-        let (mut first_fault, mut is_of_time) = (None, false);
+        let mut first_fault = None;
         for kind in candidates {
-            // Whoever has times without a period is told so, and does not get a comparison of memory instead.
-            if is_of_time && !CLOCKS.contains(&kind) {
-                break;
-            }
             match self.of_type(kind, format, bytes, reading) {
                 Ok(runs) => {
                     self.wanted = Some(kind);
@@ -179,7 +183,9 @@ impl<'a> Reader<'a> {
                 }
                 Err(fault) => {
                     let reason = if let Unread::Rejected(fault) = &fault { Some(fault.reason) } else { None };
-                    is_of_time |= reason == Some(Reason::UnknownPeriod);
+                    if reason == Some(Reason::UnknownPeriod) {
+                        return Err(fault);
+                    }
                     first_fault.get_or_insert(fault);
                     if !reason.is_some_and(|reason| OF_OTHER_TYPE.contains(&reason)) {
                         break;
@@ -240,6 +246,16 @@ fn divided(path: &Path, divisor: Divisor) -> String {
             grouped(values)
         ),
     }
+}
+
+/// What is said of a file of whose samples some have no stacks.
+fn left_out(path: &Path, run: &Run) -> String {
+    format!(
+        "{} does not say of what stacks {} of its samples are: they are left out, and {} are compared",
+        path.display(),
+        grouped(run.lost),
+        grouped(run.profile.total())
+    )
 }
 
 fn read_run(label: String, run: Run, values: Values) -> ReadRun {
