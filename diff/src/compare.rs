@@ -9,6 +9,7 @@
 pub mod contained;
 mod empirical_null;
 pub(crate) mod finding;
+mod majority;
 mod outcome;
 mod overlap;
 mod reach;
@@ -26,6 +27,7 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::Scope;
 
+use self::sums::Sums;
 use crate::sides::Sides;
 
 pub use self::finding::Finding;
@@ -81,7 +83,8 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     match settings.method {
         Method::Article => single::test_as_the_article(&mut findings, totals),
         Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, totals, settings)),
-        Method::Honest => {}
+        Method::Honest if times.is_some() => majority::demand_majority(&mut findings, sides, Sums::of_weights),
+        Method::Honest => majority::demand_majority(&mut findings, sides, Sums::of_samples),
     }
     if let Some(times) = times {
         times::without_counts(&mut findings, sides, times.floor);

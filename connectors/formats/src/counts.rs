@@ -108,9 +108,10 @@ impl Counts {
             Some(Self::Allocations { objects, bytes, period: columns.period })
         };
         let found = match kind {
-            ProfileType::Cpu => {
-                samples().filter(|_| !columns.is_of_another_clock()).map(Self::Column).or_else(|| time(&columns, measure))
-            }
+            ProfileType::Cpu => samples()
+                .filter(|_| !columns.is_of_another_clock())
+                .map(Self::Column)
+                .or_else(|| time(&columns, measure)),
             ProfileType::Wall | ProfileType::OffCpu => {
                 samples().or_else(of_clock).map(Self::Column).or_else(|| time(&columns, measure))
             }
@@ -215,7 +216,7 @@ impl Settled {
 }
 
 /// Whether a column of that name holds what the clock of a profile type says.
-fn is_of(kind: ProfileType, name: &str) -> bool {
+pub(super) fn is_of(kind: ProfileType, name: &str) -> bool {
     let names: &[&str] = match kind {
         ProfileType::Cpu => &["cpu", "cpu-time"],
         ProfileType::Wall => &["wall", "wall-time", "wallclock", "wall-clock", "time", "event", "events"],

@@ -43,6 +43,15 @@ use crate::wire::fields;
 pub(super) use details::{PartDetails, StackDetails};
 pub use encode::encode;
 
+/// Whether a message begins as OTLP's do: with a resource of its own message, where pprof has two numbers, a name and a unit.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    const FIRST: u8 = 0x0a;
+    const MESSAGES_OF_RESOURCE: [u8; 3] = [0x0a, 0x12, 0x1a];
+    let [FIRST, rest @ ..] = bytes else { return false };
+    let behind_length = rest.iter().position(|byte| *byte < 0x80).and_then(|last| rest.get(last + 1));
+    behind_length.is_some_and(|tag| MESSAGES_OF_RESOURCE.contains(tag))
+}
+
 /// Decodes OTLP profiles.
 #[derive(Debug)]
 pub struct Decoder {

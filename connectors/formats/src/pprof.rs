@@ -43,7 +43,7 @@ use crate::sink::{SampleDetails, SampleSink};
 use crate::threads::{by_thread, is_by_thread};
 use crate::ticks::FoundPeriod;
 
-pub use clock::clock;
+pub use clock::{clock, of_no_type};
 pub use encode::encode;
 
 /// Decodes pprof profiles.

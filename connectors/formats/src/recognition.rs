@@ -3,7 +3,7 @@
 mod documents;
 
 use crate::format::Format;
-use crate::{compression, jfr, perf_script};
+use crate::{compression, jfr, otlp, perf_script};
 
 /// What editors and scripts of Windows may write before text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -11,16 +11,32 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How much of a file is looked at. Some documents begin with kilobytes of what recorded them.
 const BEGINNING: usize = 64 << 10;
 
-/// Recordings of Flight Recorder are known by their first bytes. Of the others the name decides, where it is one that no other format bears; else the first bytes do: the keys of JSON, the text of `perf script`,
-/// other text is folded, and the rest is pprof.
+/// As much as tells text from what is not.
+const FEW: usize = 512;
+
+/// The first bytes decide: the magic number of Flight Recorder, the keys of JSON, the text of `perf script`, the first message of OTLP. What
+/// they leave open the name decides, and where it says nothing either, text is folded stacks and the rest is pprof.
 pub fn format_of(file: &str, bytes: &[u8]) -> Format {
-    if compression::prefix(bytes, jfr::MAGIC.len()) == jfr::MAGIC {
+    let few = compression::prefix(bytes, FEW);
+    if few.starts_with(jfr::MAGIC) {
         return Format::Jfr;
     }
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let parts: Vec<&str> = name.split('.').skip(1).collect();
-    let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
-    const BY_NAME: [(Format, &[&str]); 7] = [
+    let named = by_name(file);
+    if few.is_empty() {
+        return named.unwrap_or(Format::Pprof);
+    }
+    if text(&few).is_some() {
+        let beginning = compression::prefix(bytes, BEGINNING);
+        if let Some(text) = text(&beginning) {
+            return of_text(text, named);
+        }
+    }
+    if otlp::begins(&few) || named == Some(Format::Otlp) { Format::Otlp } else { Format::Pprof }
+}
+
+/// The format that a part of the file's name bears.
+fn by_name(file: &str) -> Option<Format> {
+    const BY_NAME: [(Format, &[&str]); 8] = [
         (Format::Folded, &["folded", "collapsed"]),
         (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
         (Format::Speedscope, &["speedscope"]),
@@ -28,14 +44,11 @@ pub fn format_of(file: &str, bytes: &[u8]) -> Format {
         (Format::Pyroscope, &["pyroscope", "flamebearer"]),
         (Format::Otlp, &["otlp"]),
         (Format::Jfr, &["jfr"]),
+        (Format::Pprof, &["pb", "pprof"]),
     ];
-    if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
-        return format;
-    }
-    if named(&["pb", "pprof"]) {
-        return Format::Pprof;
-    }
-    text(&compression::prefix(bytes, BEGINNING)).map_or(Format::Pprof, of_text)
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let named = |known: &[&str]| name.split('.').skip(1).any(|part| known.contains(&part));
+    BY_NAME.into_iter().find(|(_, known)| named(known)).map(|(format, _)| format)
 }
 
 /// The keys of a document of which no format is known.
@@ -49,12 +62,18 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     text(&compression::prefix(bytes, BEGINNING)).is_none()
 }
 
-/// The format of a text by how it begins.
-fn of_text(text: &str) -> Format {
-    if !documents::can_be(text) {
-        return if perf_script::begins(text) { Format::PerfScript } else { Format::Folded };
+/// The format of a text by how it begins, and by the name of its file where that leaves several.
+fn of_text(text: &str, named: Option<Format>) -> Format {
+    let among = |formats: &[Format]| named.filter(|named| formats.contains(named));
+    if documents::can_be(text) {
+        let of_keys = documents::format_of(text);
+        let is_unknown = documents::unknown_keys(text).is_some();
+        return among(&[Format::Cpuprofile, Format::Pyroscope]).filter(|_| is_unknown).unwrap_or(of_keys);
     }
-    documents::format_of(text)
+    if perf_script::begins(text) {
+        return Format::PerfScript;
+    }
+    among(&[Format::PerfScript]).unwrap_or(Format::Folded)
 }
 
 /// The bytes as text, if they are some.
@@ -94,9 +113,19 @@ mod tests {
             ("a.json", " {\"nodes\":[{\"id\":1,\"callFrame\":{}}]}", Format::Cpuprofile),
             ("a.json", "{\"version\":1,\"flamebearer\":{\"names\":[]}}", Format::Pyroscope),
             ("x.otlp.pb", "", Format::Otlp),
-            ("x.pb.gz", "main 3\n", Format::Pprof),
+            ("x.pb.gz", "", Format::Pprof),
+            ("x.pb.gz", "main 3\n", Format::Folded),
+            ("shop.folded", perf, Format::PerfScript),
+            ("shop.pprof.json", "{\"nodes\":[{\"id\":1,\"callFrame\":{}}]}", Format::Cpuprofile),
+            ("shop.speedscope", "{\"version\":1,\"flamebearer\":{\"names\":[]}}", Format::Pyroscope),
+            ("shop.cpuprofile", "{\"a\":1}", Format::Cpuprofile),
+            ("x.perf_script", "no header\n", Format::PerfScript),
+            ("shop.folded.pb", "\n\u{4}\u{8}\u{1}\u{10}\u{2}", Format::Pprof),
+            ("shop.folded.pb", "\n\u{6}\n\u{2}\n\0\u{12}\0", Format::Otlp),
+            ("shop.otlp", "\u{12}\u{2}\u{8}\u{1}", Format::Otlp),
             ("x", "\u{1}\u{2}", Format::Pprof),
             ("x.jfr.gz", "", Format::Jfr),
+            ("x.jfr", "main 3\n", Format::Folded),
             ("x.pb", "FLR\0\0\u{2}", Format::Jfr),
         ];
         for (name, bytes, format) in cases {

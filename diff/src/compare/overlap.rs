@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_formats::names::FrameClass;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
@@ -19,6 +20,8 @@ pub struct Overlap {
     /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1. Shares
     /// are of samples whose leaf has a name.
     pub samples: f64,
+    /// The part of the samples of each side whose leaf has no symbol, or only the file in which it is.
+    pub without_symbols: Sides<f64>,
 }
 
 impl Overlap {
@@ -43,7 +46,8 @@ impl Overlap {
             .filter(named)
             .map(|(function, _)| smaller(function))
             .fold(0.0, |sum, part| sum + part);
-        Self { common, fewer: names(&base).min(names(&head)), samples }
+        let without_symbols = Sides { base: without_symbols(&base), head: without_symbols(&head) };
+        Self { common, fewer: names(&base).min(names(&head)), samples, without_symbols }
     }
 
     /// The side of which no function has a name, the base if neither has any.
@@ -80,6 +84,13 @@ impl Overlap {
     fn few_samples(&self) -> bool {
         self.samples < 0.05
     }
+}
+
+/// The part of the samples whose leaf has no symbol.
+fn without_symbols(side: &Sums<'_>) -> f64 {
+    let unknown = |function: &str| FrameClass::of(function) == FrameClass::Unknown;
+    let leaves = side.functions(CountKind::SelfCount).filter(|(function, _)| unknown(function));
+    part(leaves.map(|(_, count)| count).fold(0, u64::saturating_add), side.whole())
 }
 
 fn part(own: u64, whole: u64) -> f64 {

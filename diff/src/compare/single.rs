@@ -81,6 +81,7 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             let stands_out = is_selected && pair.change() >= floor;
             (finding.verdict, finding.reason) = match (stands_out, moved) {
                 (true, _) => (Verdict::StandsOut, pair.missing()),
+                _ if is_selected => (Verdict::Inconclusive, None),
                 (false, _) if share_moved && !factors.rivals.is_empty() => {
                     (Verdict::Inconclusive, Some(RowReason::AmbiguousScale))
                 }

@@ -244,6 +244,21 @@ fn plain_differences_in_columns() {
 }
 
 #[test]
+fn samples_without_symbols_are_said() {
+    let files = Files::new();
+    let named = files.with("named.folded", "main;work 60\nmain;[libshop.so] 40\n");
+    let unnamed = files.with("unnamed.folded", "main;work 40\nmain;[libshop.so] 30\nmain;0x7f3a00c4 30\n");
+    let said = diff(&[&named], &[&unnamed], &[]).stderr;
+    assert!(
+        said.contains("40 % of the samples of the base and 60 % of those of the head are in functions without symbols"),
+        "{said}"
+    );
+    // The twin.
+    let said = diff(&[&named], &[&named], &[]).stderr;
+    assert!(!said.contains("without symbols"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_compared_says_why() {
     let files = Files::new();
     let good = files.with("good.folded", "main;work 60\nmain;rest 40\n");

@@ -35,10 +35,23 @@ enum Columns {
     TimesAndMemory,
     /// Memory in use alone.
     InUse,
+    /// One column that says no number of samples, as exports of one type have it.
+    Alone(&'static str, &'static str),
 }
 
-const STRINGS: [&str; 9] =
-    ["cpu", "nanoseconds", "samples", "count", "alloc_objects", "alloc_space", "bytes", "inuse_objects", "inuse_space"];
+const STRINGS: [&str; 11] = [
+    "cpu",
+    "nanoseconds",
+    "samples",
+    "count",
+    "alloc_objects",
+    "alloc_space",
+    "bytes",
+    "inuse_objects",
+    "inuse_space",
+    "delay",
+    "goroutine",
+];
 
 /// A gzipped pprof file of a run of 20 s: function f below `main` takes 1/(f + 1), more or less by 8 %, and 9 to 11 ms a look.
 fn pprof(seed: u64, factor: f64, columns: Columns) -> Vec<u8> {
@@ -71,6 +84,7 @@ fn pprof(seed: u64, factor: f64, columns: Columns) -> Vec<u8> {
             Columns::Counts => vec![looks],
             Columns::TimesAndMemory => vec![time, looks, 512 * looks],
             Columns::InUse => vec![looks, 512 * looks],
+            Columns::Alone(..) => vec![looks],
         };
         Sample { location_id: vec![function + 2, 1], value, label: Vec::new() }
     });
@@ -83,6 +97,10 @@ fn pprof(seed: u64, factor: f64, columns: Columns) -> Vec<u8> {
             Columns::Counts => vec![counts],
             Columns::TimesAndMemory => vec![times, of(5, 4), of(6, 7)],
             Columns::InUse => vec![of(8, 4), of(9, 7)],
+            Columns::Alone(name, unit) => {
+                let place = |text: &str| i64::try_from(STRINGS.iter().position(|known| *known == text).unwrap() + 1);
+                vec![of(place(name).unwrap(), place(unit).unwrap())]
+            }
         },
         sample: sample.collect(),
         location: location.collect(),
@@ -194,6 +212,23 @@ fn regression_memory_in_use_is_compared_where_a_file_has_nothing_else() {
     (runs.base, runs.head) = (vec![file.clone()], vec![file]);
     let run = runs.diff(&["--format", "json"]);
     assert!(run.stdout.contains(r#""profile_type": "live_heap""#), "{} {}", run.stdout, run.stderr);
+}
+
+/// What Pyroscope and Parca let download is a profile of one column.
+#[test]
+fn regression_one_column_that_says_no_number_of_samples_is_refused_with_what_is_missing() {
+    let cases = [
+        ("alloc_space", "bytes", "alloc_space without alloc_objects", "pull pyroscope:URL"),
+        ("inuse_objects", "count", "inuse_objects without inuse_space", "pull pyroscope:URL"),
+        ("delay", "nanoseconds", "delay without contentions", "pull pyroscope:URL"),
+        ("goroutine", "count", "goroutine/count: no samples of a clock", "(mutex)"),
+    ];
+    for (name, unit, said, hint) in cases {
+        let mut runs = Runs::of(0, 0, 1.0);
+        let file = runs.write("alone.pb.gz", &pprof(1, 1.0, Columns::Alone(name, unit)));
+        (runs.base, runs.head) = (vec![file.clone()], vec![file]);
+        runs.refused(&[], &["unsupported_type", said, hint]);
+    }
 }
 
 #[test]

@@ -113,7 +113,8 @@ impl<'de: 'a, 'a> Visitor<'de> for OneNode<'_, 'a> {
                 Key::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        let id = id.ok_or_else(|| A::Error::missing_field("id"))?;
+        // V8 wrote none before it wrote samples, whose absence is told.
+        let id = id.unwrap_or_default();
         let call_frame = call_frame.ok_or_else(|| A::Error::missing_field("callFrame"))?;
         let self_size = self_size.ok_or_else(|| A::Error::missing_field("selfSize"))?;
         if let Some(node) = nodes.get_mut(place) {

@@ -53,8 +53,9 @@ impl<'a> Chunk<'a> {
         let mut header = Cursor::at(rest.get(..HEADER).ok_or_else(|| cut(HEADER, rest.len()))?, MAGIC.len());
         let (major, minor) = (u16::from_be_bytes(fixed(&mut header)?), u16::from_be_bytes(fixed(&mut header)?));
         if major != 2 {
-            let detail =
-                format!("version {major}.{minor}, expected 2.0 or 2.1, as JDK 9 and later and async-profiler write");
+            let detail = format!(
+                "version {major}.{minor}, expected 2.0 or 2.1, as JDK 11 and later, OpenJDK 8 from 8u262 on and async-profiler write"
+            );
             return Err(Rejection::new(Reason::UnsupportedVersion, detail));
         }
         let size = u64::from_be_bytes(fixed(&mut header)?);

@@ -8,6 +8,7 @@
 //! Law: applying the rules to what they gave changes nothing.
 
 mod catalogue;
+mod mangled;
 mod off;
 
 use std::borrow::Cow;
@@ -56,7 +57,7 @@ impl NameRules {
 
     /// A name as the rules leave it. A name of which they leave nothing has no symbol: it is [`UNSYMBOLISED`].
     ///
-    /// NB: time is linear in the name. One that no end of passes leaves as it is, as nobody but an attacker writes it, stays as it came.
+    /// NB: time is linear in the name, up to [`mangled`]'s factor. One that no end of passes leaves as it is, as nobody but an attacker writes it, stays as it came.
     pub fn apply<'n>(&self, raw: &'n str) -> Cow<'n, str> {
         let mut name = Cow::Borrowed(raw);
         for _ in 0..PASSES {

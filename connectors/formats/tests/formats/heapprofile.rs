@@ -132,6 +132,13 @@ fn each_fault_has_its_reason() {
         reason(&|document| drop(document.as_object_mut().unwrap().remove("samples"))),
         Err(Reason::UnsupportedVersion)
     );
+    // As V8 wrote it before: without numbers of nodes too.
+    let older = |document: &mut Value| {
+        document.as_object_mut().unwrap().remove("samples");
+        let text = document.to_string().replace("\"id\":", "\"was\":");
+        *document = serde_json::from_str(&text).unwrap();
+    };
+    assert_eq!(reason(&older), Err(Reason::UnsupportedVersion));
     assert_eq!(reason(&|document| document["samples"] = json!([])), Ok(()), "a level may be of nothing");
 }
 

@@ -1,6 +1,7 @@
 //! Records as large programs make them: what they unfold into is within the budget.
 
 use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fleetdiff_formats::otlp::proto as otlp;
 use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
@@ -15,6 +16,12 @@ use super::otlp_rules::{Draft, POD};
 const SAMPLES: usize = 250_000;
 const DEPTH: usize = 40;
 const FUNCTIONS: usize = 5_000;
+
+/// Two of these records at a time take half a gigabyte, which other tests watch.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The functions of a stack, root first.
 fn stack(sample: usize) -> impl Iterator<Item = usize> {
@@ -36,6 +43,7 @@ fn is_read(format: Format, bytes: &[u8], samples: usize) {
 /// Each location with a function that was inlined.
 #[test]
 fn large_pprof() {
+    let _alone = alone();
     let number = |place: usize| u64::try_from(place + 1).unwrap();
     let index = |place: usize| i64::try_from(place).unwrap();
     let mut message = Profile { sample_type: vec![ValueType { r#type: 1, unit: 2 }], ..Profile::default() };
@@ -64,6 +72,7 @@ fn large_pprof() {
 
 #[test]
 fn large_otlp() {
+    let _alone = alone();
     let index = |place: usize| i32::try_from(place + 1).unwrap();
     let mut draft = Draft::new();
     draft.resource(&POD).profile(("samples", "count", &[], &[]), ("cpu", 1), 10).samples = (0..SAMPLES)
@@ -88,6 +97,7 @@ fn large_otlp() {
 
 #[test]
 fn large_texts() {
+    let _alone = alone();
     let samples = SAMPLES / 10;
     let (mut folded, mut events) = (String::new(), String::new());
     for sample in 0..samples {
@@ -105,6 +115,7 @@ fn large_texts() {
 
 #[test]
 fn large_json() {
+    let _alone = alone();
     let frames: Vec<String> =
         (0..FUNCTIONS).map(|function| format!("{{\"name\":\"{}\",\"file\":\"x.py\"}}", name(function))).collect();
     let samples: Vec<String> = (0..SAMPLES)

@@ -218,13 +218,17 @@ fn regression_the_period_says_of_which_clock_a_count_is() {
     of_datadog.period_type = Some(ValueType { r#type: wall, unit });
     let clock = |message: &Profile| pprof::clock(&message.encode_to_vec(), &Options::default());
     assert_eq!(clock(&of_datadog), Some(ProfileType::Wall));
-    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else { panic!("counts of the wall") };
+    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else {
+        panic!("counts of the wall")
+    };
     assert_eq!(refused.reason, Reason::UnknownPeriod, "its times of the processor are no counts: {}", refused.detail);
     of_datadog.sample_type.pop();
     for sample in &mut of_datadog.sample {
         sample.value.pop();
     }
-    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else { panic!("counts of the wall") };
+    let Err(Unread::Rejected(refused)) = read_of(&of_datadog, &Reading::default()) else {
+        panic!("counts of the wall")
+    };
     assert_eq!(refused.reason, Reason::UnitMismatch);
     assert!(refused.detail.contains("(period 10000000 wall-time)"), "{}", refused.detail);
     of_datadog = Profile { sample_type: message().sample_type, sample: message().sample, ..of_datadog };

@@ -151,6 +151,14 @@ fn explained(fault: Unreadable) -> Failure {
             Fault::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
                 "choose the type with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
             }
+            Fault::Rejected(fault) if fault.reason == Reason::UnsupportedType && fault.detail.contains("only both") => {
+                "give the profile as the program serves it, as Go's /debug/pprof/heap does; of what Pyroscope has stored, fleetdiff pull pyroscope:URL puts both together"
+            }
+            Fault::Rejected(fault)
+                if fault.reason == Reason::UnsupportedType && fault.detail.contains("no samples of") =>
+            {
+                "give a profile of samples: of the processor (cpu), of passing time (wall), of memory (heap) or of locks (mutex)"
+            }
             Fault::Rejected(fault) if fault.reason == Reason::Empty => {
                 "check how it was recorded: a program that slept, or a sampler without permission, leaves no samples"
             }

@@ -15,6 +15,9 @@ use super::report;
 /// How many pairs of functions are named.
 const PAIRS_LISTED: usize = 5;
 
+/// The part of the samples of a side from which on it is said that they have no symbols. A guess.
+const MANY_UNNAMED: f64 = 0.5;
+
 /// Prints them, unless only rows are requested.
 pub(crate) fn print(notes: &[String], args: &DiffArgs) {
     if !args.table.is_quiet() {
@@ -29,12 +32,19 @@ pub(crate) fn print(notes: &[String], args: &DiffArgs) {
 /// Notes on a comparison. The table itself says what is known about the variation between runs.
 pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, pairs: &Pairs, args: &DiffArgs) -> Vec<String> {
     let mut notes: Vec<String> = of_pairs(pairs).into_iter().collect();
-    let Overlap { common, fewer, samples } = compared.overlap;
+    let Overlap { common, fewer, samples, without_symbols } = compared.overlap;
     if compared.overlap.is_doubtful() {
         notes.push(format!(
             "base and head have only {common} of {fewer} functions and {:.1} % of their {} in common: are they of one program and type?",
             100.0 * samples,
             if compared.values() == Values::Times { "time" } else { "samples" }
+        ));
+    }
+    if without_symbols.base.max(without_symbols.head) >= MANY_UNNAMED {
+        notes.push(format!(
+            "{:.0} % of the samples of the base and {:.0} % of those of the head are in functions without symbols, so what differs in them has no name: symbolise first (samply: open the file at profiler.firefox.com and save it there)",
+            100.0 * without_symbols.base,
+            100.0 * without_symbols.head,
         ));
     }
     if head_holds_base(sides) {

@@ -148,5 +148,9 @@ fn why(finding: &Finding) -> String {
 
 /// Two decimals, or four if two would show only zeros.
 fn percent(share: f64) -> String {
-    if share > 0.0 && share < 5e-4 { format!("{:.4} %", 100.0 * share) } else { format!("{:.2} %", 100.0 * share) }
+    match 100.0 * share {
+        percent if percent > 0.0 && percent < 5e-5 => "< 0.0001 %".to_owned(),
+        percent if percent > 0.0 && percent < 0.05 => format!("{percent:.4} %"),
+        percent => format!("{percent:.2} %"),
+    }
 }

@@ -7,6 +7,7 @@ use regex::RegexSet;
 use serde::Deserialize;
 
 use super::super::rewrites::Rewrite;
+use super::mangled::demangled;
 
 /// The files of rules, in the order in which their rules are applied: a module without a symbol is known by what `any` takes off.
 const FILES: [(&str, &str); 8] = [
@@ -45,7 +46,11 @@ pub struct Rule {
     /// What it replaces, in the syntax of the crate `regex`.
     pub pattern: String,
     /// By what, where `$1` and `${name}` are groups of the pattern.
+    #[serde(default)]
     pub replacement: String,
+    /// Whether it writes out mangled names instead; its pattern says which may be some.
+    #[serde(default)]
+    pub demangles: bool,
     /// Names as they come, and as they are counted.
     pub examples: Vec<[String; 2]>,
     /// Names that it leaves alone though they look like that.
@@ -58,6 +63,9 @@ pub struct Rule {
 impl Rule {
     /// What it leaves of a name.
     pub(super) fn apply<'n>(&self, name: Cow<'n, str>) -> Cow<'n, str> {
+        if self.demangles {
+            return demangled(&name).map_or(name, Cow::Owned);
+        }
         let compiled = self.compiled.get_or_init(|| match Rewrite::new(&self.pattern, &self.replacement) {
             Ok(rewrite) => rewrite,
             Err(fault) => panic!("the rule {} cannot be used: {fault}", self.name),

@@ -93,6 +93,11 @@ fn one_function_is_one_name() {
         ("/srv/cart.py:total:12", "/srv/cart.py:total:14"),
         ("vfs_read+0x1f_[k]", "vfs_read+0x20_[k]"),
         ("_ZN4core3fmt5write17h0123456789abcdefE+0x1f", "_ZN4core3fmt5write17hfedcba9876543210E"),
+        ("_ZN4shop4readEi.cold", "shop::read(int) [clone .isra.0]"),
+        ("__ZN4shop4readEi", "shop::read(int)"),
+        ("_RNvCs6GSVXm7oiwY_4shop3run", "_RNvCs1234_4shop3run"),
+        ("_RNvCs6GSVXm7oiwY_4shop3run.llvm.77", "shop[8787f43e282added]::run"),
+        ("_RNvNtC4core3fmt5write+0x1f_[k]", "core::fmt::write_[k]"),
         ("0x7f3a00c4+0x12", "[unknown]"),
     ];
     for (one, other) in pairs {
@@ -145,6 +150,19 @@ fn the_mark_of_a_kind_stays_behind_what_is_taken_off() {
     assert_eq!(counted("+0x12"), UNSYMBOLISED);
 }
 
+/// Each letter of a substitution may stand for all that came before it.
+#[test]
+fn a_mangled_name_that_would_explode_stays_and_costs_little() {
+    let doubled = (0..24).fold("1a".to_owned(), |inside, _| format!("1pI{inside}S_E"));
+    let nested = format!("_Z1fI{doubled}Evv");
+    let pairs: String = (0..40).map(|number| format!("1bIS{number}_S{number}_E")).collect();
+    for hostile in
+        [nested, format!("_Z1f1aIiE{pairs}"), format!("_Z{}", "N".repeat(10_000)), format!("_R{}", "C".repeat(10_000))]
+    {
+        assert!(counted(&hostile).len() <= 64 * hostile.len(), "{hostile}");
+    }
+}
+
 #[test]
 fn a_name_without_end_stays_and_costs_little() {
     let nested = |parts: usize| format!("run{}", "+0x1f.cold.7 (.llvm.3)".repeat(parts));
@@ -171,6 +189,10 @@ fn parts() -> impl Strategy<Value = String> {
         "_[k]",
         "_[j]",
         "_ZN",
+        "_Z",
+        "3run",
+        "Ev",
+        "_RNvCs12_4shop",
         "17h0123456789abcdefE",
         "0x1234",
         "[unknown]",

@@ -186,12 +186,17 @@ impl<'a> Reader<'a> {
                     if reason == Some(Reason::UnknownPeriod) {
                         return Err(fault);
                     }
-                    first_fault.get_or_insert(fault);
                     if !reason.is_some_and(|reason| OF_OTHER_TYPE.contains(&reason)) {
-                        break;
+                        return Err(first_fault.unwrap_or(fault));
                     }
+                    first_fault.get_or_insert(fault);
                 }
             }
+        }
+        if let (Format::Pprof, None) = (format, wanted)
+            && let Some(fault) = pprof::of_no_type(bytes, &self.options)
+        {
+            return Err(fault.into());
         }
         Err(first_fault.unwrap_or_else(|| Rejection::new(Reason::UnsupportedType, "no such profile").into()))
     }
