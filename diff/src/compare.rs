@@ -20,6 +20,7 @@ mod single;
 pub mod sums;
 pub mod times;
 mod weights;
+mod within;
 
 use fleetdiff_formats::Values;
 use fleetdiff_formats::reading::FILTERED;
@@ -28,6 +29,7 @@ use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::Scope;
 
 use self::sums::Sums;
+use self::within::Within;
 use crate::sides::Sides;
 
 pub use self::finding::Finding;
@@ -82,7 +84,12 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     let mut background = None;
     match settings.method {
         Method::Article => single::test_as_the_article(&mut findings, totals),
-        Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, totals, settings)),
+        Method::Honest if spread == Spread::Unknown => {
+            // Where the variation is given, the runs are not asked for it.
+            let asked = |side| if settings.background.is_none() { Within::of(side) } else { Within::default() };
+            let within = Sides { base: asked(&sides.base), head: asked(&sides.head) };
+            background = Some(single::test(&mut findings, totals, &within, settings));
+        }
         Method::Honest if times.is_some() => majority::demand_majority(&mut findings, sides, Sums::of_weights),
         Method::Honest => majority::demand_majority(&mut findings, sides, Sums::of_samples),
     }

@@ -14,7 +14,8 @@ use fleetdiff_diff::compare::{
     Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare,
 };
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
+use fleetdiff_formats::reading::SLICES;
+use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -430,4 +431,44 @@ fn regression_less_than_half_a_percent_of_all_samples_does_not_stand_out_and_say
         let compared = with_one(700, 3_500, large);
         assert!(found(&compared).contains(&"one"), "{:?}", found(&compared));
     }
+}
+
+/// A run of the same functions in each stretch of its time, but for the last, which is in so many of them.
+fn in_stretches(counts: &[(String, u64)], last_in: usize) -> Recording {
+    let whole = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
+    let Samples::Stacks(stacks) = &whole.profile.samples else { panic!("no stacks") };
+    let last = stacks.last().unwrap().frames[1];
+    let (mut cut, mut ends) = (Vec::new(), Vec::new());
+    for slice in 0..SLICES {
+        for stack in stacks {
+            let slices = if stack.frames[1] == last { last_in } else { SLICES };
+            let part =
+                |slice: usize| stack.count * u64::try_from(slice.min(slices)).unwrap() / u64::try_from(slices).unwrap();
+            let count = part(slice + 1) - part(slice);
+            cut.extend((count > 0).then(|| Stack { count, ..stack.clone() }));
+        }
+        ends.push(cut.len());
+    }
+    let profile = Profile { samples: Samples::Stacks(cut), ..whole.profile.clone() };
+    Recording { slices: Some(ends), profile, ..whole }
+}
+
+#[test]
+fn regression_what_comes_in_one_burst_is_no_hundred_independent_samples() {
+    let found = |last_in: usize| {
+        let side = |one: u64, noise: u64| {
+            let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
+            in_stretches(&rest.chain([("once".to_owned(), one)]).collect::<Vec<_>>(), last_in)
+        };
+        let sides = Sides { base: vec![side(700, 5)], head: vec![side(3_500, 8)] };
+        let compared = compare(&sides, &Settings::default()).unwrap();
+        let row = own(&compared, "once");
+        println!("in {last_in} of {SLICES} stretches: {row:?}");
+        (row.verdict, row.ratio.unwrap())
+    };
+    let (verdict, even) = found(SLICES);
+    assert_eq!(verdict, Verdict::StandsOut);
+    let (verdict, burst) = found(1);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert!(burst.low < even.low && burst.high > even.high && burst.low < 1.0, "{burst:?} {even:?}");
 }

@@ -19,6 +19,7 @@ mod plain;
 mod query;
 mod run;
 mod selection;
+mod slices;
 mod times;
 mod times_as_weights;
 
@@ -42,6 +43,7 @@ pub use keys::{Key, Keys};
 pub use numbers::Numbers;
 pub use query::{FILTERED, Filters, Parent, Percentage, Reading};
 pub use run::{Run, Unread, Weights};
+pub use slices::SLICES;
 pub use times::Times;
 
 /// Gives what a format knows of the samples of one record.
@@ -74,7 +76,7 @@ impl Reading {
             None => decompress(bytes, options.max_bytes).map_err(Unread::from).and_then(|text| {
                 let budget = Budget::of(text.len(), options.max_built_bytes);
                 let mut observed = Observed::new(&mut naming, &budget);
-                observed.times_wanted = self.times.is_some() || self.crop.is_some();
+                observed.times_wanted = self.wants_times();
                 let measure = Measure { values: self.values, ..labels.measure() };
                 read(&Record { text: &text, budget, measure }, options, &mut observed)?;
                 chosen::run(self, observed, |contents, own| labels.profile(contents, own))

@@ -22,6 +22,8 @@ pub struct Recording {
     pub weights: Option<Weights>,
     /// What the counts of the stacks are: samples, or nanoseconds of which nobody knows how many samples they are.
     pub values: Values,
+    /// Where each stretch of its time ends in the list of stacks ([`SLICES`](fleetdiff_formats::reading::SLICES)), if that is known.
+    pub slices: Option<Vec<usize>>,
 }
 
 impl Recording {
@@ -41,7 +43,7 @@ impl Recording {
             names,
             samples: Samples::Stacks(stacks),
         };
-        Self { label: label.into(), profile, weights: None, values: Values::Samples }
+        Self { label: label.into(), profile, weights: None, values: Values::Samples, slices: None }
     }
 
     /// What its stacks weigh, with the unit, if that is known.

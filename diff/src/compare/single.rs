@@ -21,6 +21,7 @@ use fleetdiff_statistics::{FEW_FUNCTIONS, Scales};
 use super::empirical_null::{Deviation, EmpiricalNull, Expected, Null};
 use super::finding::Finding;
 use super::settings::Settings;
+use super::within::Within;
 use crate::sides::Sides;
 
 /// A function must change by this part of all samples to stand out, unless the variation between runs is given: less comes and goes between runs of
@@ -37,7 +38,14 @@ const TRACE: f64 = 0.005;
 /// several, and a change must hold against each.
 ///
 /// Returns the scale of the variation between runs of the program's own functions, as a log ratio beyond that of independent samples.
-pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
+///
+/// `within` is what the runs show of how much functions vary within them.
+pub(crate) fn test(
+    findings: &mut [Finding],
+    samples: Sides<u64>,
+    within: &Sides<Within<'_>>,
+    settings: &Settings,
+) -> f64 {
     let (mut factors, mut scale) = (Factors::one(1.0), settings.background.unwrap_or(0.0));
     let floor = if settings.background.is_none() { TRACE } else { 0.0 };
     for kind in CountKind::ALL {
@@ -46,7 +54,7 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             .filter(|finding| finding.count_kind == kind)
             .filter(|finding| is_tested(finding, samples, settings))
             .collect();
-        let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
+        let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples, within)).collect();
         let mut nulls = Nulls::of(settings);
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
@@ -206,7 +214,7 @@ fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Set
 /// that moved because shares sum to one.
 pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
     for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
-        let pair = Pair::of(finding, samples);
+        let pair = Pair::of(finding, samples, &Sides::default());
         let ln_p = pair.ln_p(1.0);
         let significant = ln_p < libm::log(1e-4);
         (finding.verdict, finding.reason) = match significant {
@@ -233,18 +241,22 @@ struct Pair {
     all_base: f64,
     /// Which of [`Expected::ALL`] it is one of.
     group: usize,
+    /// By what the variance of the counts of each side is more than that of independent samples.
+    inflation: Sides<f64>,
     /// What theta may be beyond independent samples.
     null: Null,
 }
 
 impl Pair {
-    fn of(finding: &Finding, samples: Sides<u64>) -> Self {
+    fn of(finding: &Finding, samples: Sides<u64>, within: &Sides<Within<'_>>) -> Self {
+        let inflation = |side: &Within<'_>| side.inflation(finding.count_kind, &finding.function);
         Self {
             head: float(finding.amount().head),
             base: float(finding.amount().base),
             all_head: float(samples.head),
             all_base: float(samples.base),
             group: Expected::place_of(FrameClass::of(&finding.function)),
+            inflation: Sides { base: inflation(&within.base), head: inflation(&within.head) },
             null: Null::of_scale(0.0),
         }
     }
@@ -266,13 +278,20 @@ impl Pair {
         } else {
             g_rate(self.head, normalization * self.all_head, self.base, self.all_base) / (1.0 - self.part())
         };
-        self.null.ln_p(statistic, self.variance())
+        let more = self.variance() / self.variance_by(Sides { base: 1.0, head: 1.0 });
+        self.null.ln_p(statistic / more, self.variance())
     }
 
-    /// Variance of theta, if samples are independent; of a side that lacks the function, as if it had half a sample.
+    /// Variance of theta, as far as samples show it.
     fn variance(&self) -> f64 {
+        self.variance_by(self.inflation)
+    }
+
+    /// That of independent samples, times this; of a side that lacks the function, as if it had half a sample.
+    fn variance_by(&self, inflation: Sides<f64>) -> f64 {
         let of = |count: f64, all: f64| 1.0 / count.max(0.5) - 1.0 / all;
-        (of(self.head, self.all_head) + of(self.base, self.all_base)).max(f64::MIN_POSITIVE)
+        let base = inflation.base * of(self.base, self.all_base);
+        (inflation.head * of(self.head, self.all_head) + base).max(f64::MIN_POSITIVE)
     }
 
     /// ln p of a change by more than the minimum effect, after a normalization factor.

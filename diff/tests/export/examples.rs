@@ -46,6 +46,7 @@ pub fn run(label: &str, stacks: &[(&str, u64)]) -> Recording {
         profile: profile(ProfileType::Cpu, &stacks),
         weights: None,
         values: Values::Samples,
+        slices: None,
     }
 }
 

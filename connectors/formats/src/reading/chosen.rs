@@ -8,7 +8,7 @@ use fleetdiff_schemas::time::TimeRange;
 
 use super::query::Reading;
 use super::run::{Run, Unread, Weights};
-use super::{naming, selection, times_as_weights};
+use super::{naming, selection, slices, times_as_weights};
 use crate::budget::{ALLOCATION, Budget};
 use crate::labels::Contents;
 use crate::observed::Observed;
@@ -27,6 +27,7 @@ pub(super) fn run(
     }
     selection::check_keys(reading, &observed)?;
     let passed = selection::select(reading, &mut observed)?;
+    let slices = if reading.sliced { slices::cut(&mut observed) } else { None };
     let unit = observed.unit.take().filter(|_| observed.samples.iter().all(|sample| sample.details.weight.is_some()));
     let weights: Vec<u64> =
         unit.iter().flat_map(|_| observed.samples.iter().filter_map(|sample| sample.details.weight)).collect();
@@ -35,7 +36,7 @@ pub(super) fn run(
     let profile = profile(contents, window)?;
     let weighed = |unit| Ok::<_, Rejection>(Weights { unit, profile: weighed(&profile, &weights, &budget)? });
     let weights = unit.map(weighed).transpose()?;
-    Ok(Run { profile, weights, window, timed, period, lost })
+    Ok(Run { profile, weights, window, timed, period, lost, slices })
 }
 
 /// A profile with these for counts, in the order of its stacks; what weighs nothing is left out.

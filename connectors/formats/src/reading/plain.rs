@@ -58,7 +58,7 @@ fn run(
 ) -> Result<Run, Unread> {
     let Samples::Stacks(stacks) = &profile.samples else {
         if reading.asks_for_nothing() {
-            return Ok(Run { window, profile, weights: None, timed: false, period: None, lost: 0 });
+            return Ok(Run { window, profile, weights: None, timed: false, period: None, lost: 0, slices: None });
         }
         return Err(Rejection::new(Reason::UnsupportedType, "it holds counts by function, expected stacks").into());
     };
@@ -69,7 +69,7 @@ fn run(
     observed.period = details.found.map(Divisor::Time);
     let frames = profile.names.iter().map(|name| observed.counted(name)).collect::<Result<Vec<u32>, _>>()?;
     let nothing = StackDetails::default();
-    let timed = reading.times.is_some() || reading.crop.is_some();
+    let timed = reading.wants_times();
     for (place, stack) in stacks.iter().enumerate() {
         budget.take(size_of::<u32>() * stack.frames.len())?;
         let mut stack = stack.clone();

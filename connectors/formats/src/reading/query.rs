@@ -34,6 +34,8 @@ pub struct Reading {
     pub stream: bool,
     /// What is counted.
     pub values: Values,
+    /// Whether it is asked in which stretch of the recording each sample was taken ([`Run::slices`](super::Run::slices)).
+    pub sliced: bool,
 }
 
 /// Which callers [`Key::Parent`](super::Key::Parent) looks for, by a pattern.
@@ -89,6 +91,11 @@ pub enum Percentage {
 }
 
 impl Reading {
+    /// Whether it matters when each sample was taken.
+    pub(super) fn wants_times(&self) -> bool {
+        self.times.is_some() || self.crop.is_some() || self.sliced
+    }
+
     /// Whether it is the reading of decoders.
     pub(super) fn asks_for_nothing(&self) -> bool {
         self.keys.is_none()

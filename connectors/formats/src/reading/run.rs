@@ -24,6 +24,9 @@ pub struct Run {
     pub period: Option<Divisor>,
     /// Samples that were left out, since the file does not say of what stacks they are.
     pub lost: u64,
+    /// Where each stretch of its time ends in the list of stacks ([`SLICES`](super::SLICES) of as many samples), if that was asked for and
+    /// is known.
+    pub slices: Option<Vec<usize>>,
 }
 
 /// What the samples of a run stand for.

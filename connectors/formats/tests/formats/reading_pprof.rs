@@ -1,9 +1,9 @@
 //! pprof profiles read as `perf diff` reads a recording.
 
 use fleetdiff_formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
-use fleetdiff_formats::reading::{Filters, Percentage, Reading, Run, Unread};
+use fleetdiff_formats::reading::{Filters, Percentage, Reading, Run, SLICES, Unread};
 use fleetdiff_formats::{Format, Options, pprof};
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::Nanos;
 use prost::Message;
@@ -240,4 +240,30 @@ fn regression_the_period_says_of_which_clock_a_count_is() {
     let run = read_as(&Reading::default(), Format::Pprof, &of_datadog.encode_to_vec(), ProfileType::Wall).unwrap();
     let weights = run.weights.unwrap();
     assert_eq!((&*weights.unit, weights.profile.total()), ("wall-time/nanoseconds", 41_000_000));
+}
+
+/// Samples stand in the order of their times, in stretches of as many.
+#[test]
+fn a_recording_is_cut_into_stretches() {
+    let mut many = message();
+    let label = |at: usize| vec![number("timestamp_ns", i64::try_from(at).unwrap())];
+    // The latest first; the function of the library only in the last stretch.
+    let sample = |at: usize| Sample {
+        location_id: if at >= 380 { vec![3, 1] } else { vec![2, 1] },
+        value: vec![1, 10_000_000],
+        label: label(at),
+    };
+    many.sample = (0..400).rev().map(sample).collect();
+    let sliced = Reading { sliced: true, ..Reading::default() };
+    let run = read_of(&many, &sliced).unwrap();
+    assert_eq!(run.slices.as_deref(), Some(&(1..=SLICES).map(|slice| 20 * slice).collect::<Vec<_>>()[..]));
+    let Samples::Stacks(stacks) = &run.profile.samples else { panic!("no stacks") };
+    let name = |place: usize| &*run.profile.names[usize::try_from(*stacks[place].frames.last().unwrap()).unwrap()];
+    assert_eq!([0, 379, 380, 399].map(name), ["encode", "encode", "_unsymbolised", "_unsymbolised"]);
+    let plain = read_of(&many, &Reading::default()).unwrap();
+    assert!(plain.slices.is_none() && listed(&leaves(&plain.profile)) == listed(&leaves(&run.profile)));
+    many.sample.truncate(399);
+    assert!(read_of(&many, &sliced).unwrap().slices.is_none(), "too few");
+    many.sample.push(Sample { label: Vec::new(), ..sample(0) });
+    assert!(read_of(&many, &sliced).unwrap().slices.is_none(), "one without a time");
 }

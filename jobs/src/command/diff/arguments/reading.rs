@@ -95,8 +95,14 @@ impl ReadingArgs {
                 reading.times = Some(times.clone());
             }
         }
-        let head = readings.split_off(base);
-        Ok(Sides { base: readings, head })
+        let mut sides = Sides { head: readings.split_off(base), base: readings };
+        for side in [&mut sides.base, &mut sides.head] {
+            if let ([only], Values::Samples) = (&mut side[..], values) {
+                // The only run of a side must itself show how much functions vary.
+                only.sliced = true;
+            }
+        }
+        Ok(sides)
     }
 
     /// Whether functions with another name on each side may be one: frames must be functions for that.
@@ -125,6 +131,7 @@ impl ReadingArgs {
             crop: self.crop,
             stream: self.stream,
             values,
+            sliced: false,
         }
     }
 }

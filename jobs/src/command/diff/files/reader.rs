@@ -215,7 +215,14 @@ impl<'a> Reader<'a> {
     fn of_type(&self, kind: ProfileType, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
         let mut found = Vec::new();
         let mut fault = None;
-        for part in reading.runs(format, bytes, &labels(kind, self.declared), &self.options) {
+        let labels = labels(kind, self.declared);
+        let mut parts = reading.runs(format, bytes, &labels, &self.options);
+        let is_too_large = |part: &Result<Run, Unread>| matches!(part, Err(Unread::Rejected(fault)) if fault.reason == Reason::TooLarge);
+        if reading.sliced && parts.iter().any(is_too_large) {
+            // Each sample with its time takes more room than samples by stack.
+            parts = Reading { sliced: false, ..reading.clone() }.runs(format, bytes, &labels, &self.options);
+        }
+        for part in parts {
             match part {
                 Ok(run) if run.profile.profile_type == kind => found.push(run),
                 Ok(_) => {}
@@ -265,7 +272,7 @@ fn left_out(path: &Path, run: &Run) -> String {
 
 fn read_run(label: String, run: Run, values: Values) -> ReadRun {
     ReadRun {
-        recording: Recording { label, profile: run.profile, weights: run.weights, values },
+        recording: Recording { label, profile: run.profile, weights: run.weights, values, slices: run.slices },
         began: run.window.map(|window| window.start),
         timed: run.timed,
     }
