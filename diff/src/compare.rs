@@ -93,13 +93,17 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         Method::Honest if times.is_some() => majority::demand_majority(&mut findings, sides, Sums::of_weights),
         Method::Honest => majority::demand_majority(&mut findings, sides, Sums::of_samples),
     }
+    if settings.method == Method::Honest && spread == Spread::Tentative {
+        single::demand_standing_out(&mut findings, totals, runs, settings);
+    }
     if let Some(times) = times {
         times::without_counts(&mut findings, sides, times.floor);
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(Finding::by_importance);
     let reach = match settings.method {
-        Method::Honest if spread != Spread::Unknown => reach::reach(&of_functions, runs, settings),
+        // Of two runs more is asked than that.
+        Method::Honest if runs.base.min(runs.head) > 2 => reach::reach(&of_functions, runs, settings),
         _ => Vec::new(),
     };
     let samples = Some(totals).filter(|_| times.is_none());

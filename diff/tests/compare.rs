@@ -433,6 +433,57 @@ fn regression_less_than_half_a_percent_of_all_samples_does_not_stand_out_and_say
     }
 }
 
+#[test]
+fn regression_two_runs_do_not_know_less_than_half_a_percent_of_all_samples() {
+    let found = |runs: u64, base: u64, head: u64| {
+        let side = |one: u64, first: u64| -> Vec<Recording> {
+            let of = |noise: u64| {
+                let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
+                let counts: Vec<(String, u64)> = rest.chain([("one".to_owned(), one + noise)]).collect();
+                let run = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
+                Recording { label: format!("run {noise}"), ..run }
+            };
+            (first..first + runs).map(of).collect()
+        };
+        let compared = compare(&Sides { base: side(base, 5), head: side(head, 40) }, &Settings::default()).unwrap();
+        let row = own(&compared, "one");
+        println!("{runs} runs a side: {row:?}");
+        (row.verdict, row.detail.clone().unwrap_or_default())
+    };
+    let (verdict, detail) = found(2, 200, 1_100);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert!(detail.contains("less than 0.5 % of all samples"), "{detail}");
+    // The twins: more of all samples, and more runs.
+    assert_eq!(found(2, 700, 3_500).0, Verdict::Regressed);
+    assert_eq!(found(3, 200, 1_100).0, Verdict::Regressed);
+}
+
+/// What runtimes and kernels do varies by a multiple from run to run, more than three or four runs show.
+#[test]
+fn regression_a_few_runs_do_not_know_what_a_scheduler_does() {
+    let found = |function: &str, runs: u64| {
+        let side = |one: u64, first: u64| -> Vec<Recording> {
+            let of = |noise: u64| {
+                let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
+                let counts: Vec<(String, u64)> = rest.chain([(function.to_owned(), one + noise)]).collect();
+                let run = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
+                Recording { label: format!("run {noise}"), ..run }
+            };
+            (first..first + runs).map(of).collect()
+        };
+        let compared = compare(&Sides { base: side(9_000, 5), head: side(12_500, 40) }, &Settings::default()).unwrap();
+        let row = own(&compared, function);
+        println!("{function} in {runs} runs a side: {row:?}");
+        (row.verdict, row.detail.clone().unwrap_or_default())
+    };
+    let (verdict, detail) = found("runtime.lock2", 4);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert!(detail.contains("no more than other functions"), "{detail}");
+    // The twins: the program's own function, and more runs.
+    assert_eq!(found("one", 4).0, Verdict::Regressed);
+    assert_eq!(found("runtime.lock2", 5).0, Verdict::Regressed);
+}
+
 /// A run of the same functions in each stretch of its time, but for the last, which is in so many of them.
 fn in_stretches(counts: &[(String, u64)], last_in: usize) -> Recording {
     let whole = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());

@@ -112,6 +112,35 @@ fn comes_and_goes() -> String {
     format!("changed by less than {:.1} % of all samples, which comes and goes from run to run", 100.0 * TRACE)
 }
 
+/// With two to four runs a side, rows of runtimes, libraries and kernels that do not stand out between the sums of both sides, as if each were one run,
+/// are not significant; with two, neither are rows that changed by less than [`TRACE`].
+///
+/// So few runs show how much a function varies only together with all others, as if all varied in much the same way. The program's own functions do; what
+/// schedules, collects, imports and waits beside them varies much more, and now and then by a multiple.
+pub(crate) fn demand_standing_out(
+    findings: &mut [Finding],
+    samples: Sides<u64>,
+    runs: Sides<usize>,
+    settings: &Settings,
+) {
+    let mut summed = findings.to_vec();
+    test(&mut summed, samples, &Sides::default(), settings);
+    let least = if runs.base.min(runs.head) <= 2 { TRACE } else { 0.0 };
+    let is_of_surroundings = |finding: &Finding| Expected::place_of(FrameClass::of(&finding.function)) > 0;
+    let change = |finding: &Finding| (finding.share.head - finding.share.base).abs();
+    for (finding, summed) in findings.iter_mut().zip(summed).filter(|(finding, _)| finding.verdict.is_significant()) {
+        let why = if is_of_surroundings(finding) && summed.verdict != Verdict::StandsOut {
+            "differs no more than other functions of these few runs let expect".to_owned()
+        } else if change(finding) < least {
+            comes_and_goes()
+        } else {
+            continue;
+        };
+        finding.verdict = Verdict::Inconclusive;
+        (finding.reason, finding.cause, finding.detail) = (None, None, Some(why));
+    }
+}
+
 /// What functions differ by between runs if nothing changed: the program's own, and those of runtimes, libraries and the kernel.
 struct Nulls {
     /// None if the variation is given.
