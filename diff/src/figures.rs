@@ -24,6 +24,16 @@ pub fn grouped(count: impl ToString) -> String {
     text
 }
 
+/// The name of a verdict or of a reason for who reads it where runs are the replicates; files for programs have the names that fleets have.
+///
+/// ```
+/// use fleetdiff_diff::figures::of_runs;
+/// assert_eq!(["needs_pods", "one_pod", "regressed"].map(of_runs), ["needs_runs", "one_run", "regressed"]);
+/// ```
+pub fn of_runs(name: &str) -> String {
+    name.replace("pod", "run")
+}
+
 /// A ratio with its interval.
 pub fn ratio(ratio: Interval) -> String {
     format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)

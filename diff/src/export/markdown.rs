@@ -16,7 +16,7 @@ use super::Export;
 use crate::answer::reach;
 use crate::compare::Finding;
 use crate::compare::times::NOTE;
-use crate::figures::{amount, grouped, ratio_or_side};
+use crate::figures::{amount, grouped, of_runs, ratio_or_side};
 
 /// Most characters of a comment.
 pub const LONGEST: usize = 60_000;
@@ -149,5 +149,5 @@ fn not_significant(findings: &[&Finding]) -> Option<String> {
 
 /// A name of a closed list, as words.
 fn spoken(name: &str) -> String {
-    name.replace('_', " ")
+    of_runs(name).replace('_', " ")
 }

@@ -187,7 +187,7 @@ fn five_runs_of_each_side_show_what_changed() {
         verbose.stdout
     );
     assert!(
-        !["needs_time", "needs_pods", "low_load", "count_needed"].iter().any(|reason| verbose.stdout.contains(reason))
+        !["needs_time", "needs_runs", "low_load", "count_needed"].iter().any(|reason| verbose.stdout.contains(reason))
     );
     // Nothing changed, nothing is found.
     let equal = Runs::of(5, 5, 1.0).diff(&[]);

@@ -147,8 +147,8 @@ impl Printer<'_> {
 /// Verdict, with the ratio if the finding is significant or stands out.
 fn verdict(finding: &Finding) -> String {
     match finding.ratio.filter(|_| finding.is_shown_first()) {
-        Some(ratio) => format!("{} {}", finding.verdict.name(), figures::ratio(ratio)),
-        None => finding.verdict.name().to_owned(),
+        Some(ratio) => format!("{} {}", figures::of_runs(finding.verdict.name()), figures::ratio(ratio)),
+        None => figures::of_runs(finding.verdict.name()),
     }
 }
 

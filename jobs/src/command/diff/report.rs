@@ -3,6 +3,7 @@
 use fleetdiff_diff::answer::{headline, one_by_function, reach};
 use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
+use fleetdiff_diff::figures::of_runs;
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Replicate, Report, ReportSide};
 use fleetdiff_formats::Values;
@@ -91,7 +92,7 @@ pub(crate) fn label(recordings: &[Recording]) -> String {
 }
 
 fn function(finding: &Finding) -> Function {
-    let named = |reason: fleetdiff_schemas::verdict::RowReason| reason.name().to_owned();
+    let named = |reason: fleetdiff_schemas::verdict::RowReason| of_runs(reason.name());
     let cause = finding.cause.as_ref().map(|cause| format!("moves because {cause} does"));
     let class = FrameClass::of(&finding.function);
     Function::of(finding, class, finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)))

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use fleetdiff_diff::answer::{headline, reach};
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
-use fleetdiff_diff::figures::{amount, figure, ratio_or_side};
+use fleetdiff_diff::figures::{amount, figure, of_runs, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::CountKind;
@@ -129,20 +129,20 @@ fn name(finding: &Finding) -> String {
 }
 
 fn verdict(finding: &Finding) -> String {
-    let name = finding.verdict.name();
+    let name = of_runs(finding.verdict.name());
     match (&finding.cause, finding.reason) {
         (Some(cause), _) => format!("{name} (with {cause})"),
         (None, Some(reason @ (RowReason::OnlyInHead | RowReason::OnlyInBase | RowReason::FewPods)))
             if finding.verdict != Verdict::TooRare =>
         {
-            format!("{name} ({})", reason.name())
+            format!("{name} ({})", of_runs(reason.name()))
         }
-        _ => name.to_owned(),
+        _ => name,
     }
 }
 
 fn why(finding: &Finding) -> String {
-    let reason = || finding.reason.map(|reason| reason.name().to_owned());
+    let reason = || finding.reason.map(|reason| of_runs(reason.name()));
     finding.detail.clone().or_else(reason).unwrap_or_else(|| "-".to_owned())
 }
 
