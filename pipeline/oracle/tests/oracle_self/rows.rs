@@ -98,8 +98,9 @@ fn oracle_one_pod_is_no_replicate() {
 
 #[test]
 fn oracle_functions_of_one_arm_are_significant_without_a_ratio() {
+    // Costs that are more than a factor of 2 apart: else the one would be the other, renamed.
     let head = steady(&pods("B", 6), 0, 1, &[("new", 200), ("y", 800)]);
-    let base = steady(&pods("A", 6), 0, 1, &[("old", 200), ("y", 800)]);
+    let base = steady(&pods("A", 6), 0, 1, &[("old", 80), ("older", 60), ("oldest", 60), ("y", 800)]);
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base)));
     let (new, old) = (the_cell(&tables, "window self r/c new"), the_cell(&tables, "window self r/c old"));
     assert_eq!((new.verdict, new.reason, new.base.count), (Verdict::Regressed, Some(RowReason::OnlyInHead), 0));
