@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
 
+#[path = "compare/few_runs.rs"]
+mod few_runs;
 #[path = "compare/reach.rs"]
 mod reach;
 
@@ -14,8 +16,7 @@ use fleetdiff_diff::compare::{
     Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare,
 };
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::SLICES;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -405,121 +406,4 @@ fn what_cannot_be_compared_is_an_error() {
         moved.overlap.is_doubtful() && found(&moved).contains(&"b"),
         "a program whose work moved to another function is the same program"
     );
-}
-
-/// Single runs of 300 functions that hardly differ, and of one that does; beside them a large one that moves the shares of all others.
-fn with_one(base: u64, head: u64, large: [u64; 2]) -> Compared {
-    let side = |one: u64, large: u64, noise: u64| {
-        let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
-        let counts: Vec<(String, u64)> = rest.chain([("one".to_owned(), one), ("large".to_owned(), large)]).collect();
-        run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>())
-    };
-    let sides = Sides { base: vec![side(base, large[0], 5)], head: vec![side(head, large[1], 8)] };
-    compare(&sides, &Settings::default()).unwrap()
-}
-
-#[test]
-fn regression_less_than_half_a_percent_of_all_samples_does_not_stand_out_and_says_why() {
-    // In the second pair all shares grow, since the large function shrank; the row of the one is not the work of others.
-    for large in [[20_000, 20_000], [40_000, 20_000]] {
-        let compared = with_one(200, 1_100, large);
-        let row = own(&compared, "one");
-        println!("{row:?}; {} tested", compared.findings.iter().filter(|row| row.ln_p.is_some()).count());
-        assert!(row.q_value.unwrap() < 0.05 && row.verdict == Verdict::Inconclusive);
-        assert!(row.detail.as_ref().unwrap().contains("less than 0.5 % of all samples"));
-        // The twin.
-        let compared = with_one(700, 3_500, large);
-        assert!(found(&compared).contains(&"one"), "{:?}", found(&compared));
-    }
-}
-
-#[test]
-fn regression_two_runs_do_not_know_less_than_half_a_percent_of_all_samples() {
-    let found = |runs: u64, base: u64, head: u64| {
-        let side = |one: u64, first: u64| -> Vec<Recording> {
-            let of = |noise: u64| {
-                let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
-                let counts: Vec<(String, u64)> = rest.chain([("one".to_owned(), one + noise)]).collect();
-                let run = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
-                Recording { label: format!("run {noise}"), ..run }
-            };
-            (first..first + runs).map(of).collect()
-        };
-        let compared = compare(&Sides { base: side(base, 5), head: side(head, 40) }, &Settings::default()).unwrap();
-        let row = own(&compared, "one");
-        println!("{runs} runs a side: {row:?}");
-        (row.verdict, row.detail.clone().unwrap_or_default())
-    };
-    let (verdict, detail) = found(2, 200, 1_100);
-    assert_eq!(verdict, Verdict::Inconclusive);
-    assert!(detail.contains("less than 0.5 % of all samples"), "{detail}");
-    // The twins: more of all samples, and more runs.
-    assert_eq!(found(2, 700, 3_500).0, Verdict::Regressed);
-    assert_eq!(found(3, 200, 1_100).0, Verdict::Regressed);
-}
-
-/// What runtimes and kernels do varies by a multiple from run to run, more than three or four runs show.
-#[test]
-fn regression_a_few_runs_do_not_know_what_a_scheduler_does() {
-    let found = |function: &str, runs: u64| {
-        let side = |one: u64, first: u64| -> Vec<Recording> {
-            let of = |noise: u64| {
-                let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
-                let counts: Vec<(String, u64)> = rest.chain([(function.to_owned(), one + noise)]).collect();
-                let run = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
-                Recording { label: format!("run {noise}"), ..run }
-            };
-            (first..first + runs).map(of).collect()
-        };
-        let compared = compare(&Sides { base: side(9_000, 5), head: side(12_500, 40) }, &Settings::default()).unwrap();
-        let row = own(&compared, function);
-        println!("{function} in {runs} runs a side: {row:?}");
-        (row.verdict, row.detail.clone().unwrap_or_default())
-    };
-    let (verdict, detail) = found("runtime.lock2", 4);
-    assert_eq!(verdict, Verdict::Inconclusive);
-    assert!(detail.contains("no more than other functions"), "{detail}");
-    // The twins: the program's own function, and more runs.
-    assert_eq!(found("one", 4).0, Verdict::Regressed);
-    assert_eq!(found("runtime.lock2", 5).0, Verdict::Regressed);
-}
-
-/// A run of the same functions in each stretch of its time, but for the last, which is in so many of them.
-fn in_stretches(counts: &[(String, u64)], last_in: usize) -> Recording {
-    let whole = run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>());
-    let Samples::Stacks(stacks) = &whole.profile.samples else { panic!("no stacks") };
-    let last = stacks.last().unwrap().frames[1];
-    let (mut cut, mut ends) = (Vec::new(), Vec::new());
-    for slice in 0..SLICES {
-        for stack in stacks {
-            let slices = if stack.frames[1] == last { last_in } else { SLICES };
-            let part =
-                |slice: usize| stack.count * u64::try_from(slice.min(slices)).unwrap() / u64::try_from(slices).unwrap();
-            let count = part(slice + 1) - part(slice);
-            cut.extend((count > 0).then(|| Stack { count, ..stack.clone() }));
-        }
-        ends.push(cut.len());
-    }
-    let profile = Profile { samples: Samples::Stacks(cut), ..whole.profile.clone() };
-    Recording { slices: Some(ends), profile, ..whole }
-}
-
-#[test]
-fn regression_what_comes_in_one_burst_is_no_hundred_independent_samples() {
-    let found = |last_in: usize| {
-        let side = |one: u64, noise: u64| {
-            let rest = (0..FUNCTIONS).map(|number| (format!("f{number}"), 990 + u64::from(number) * noise % 21));
-            in_stretches(&rest.chain([("once".to_owned(), one)]).collect::<Vec<_>>(), last_in)
-        };
-        let sides = Sides { base: vec![side(700, 5)], head: vec![side(3_500, 8)] };
-        let compared = compare(&sides, &Settings::default()).unwrap();
-        let row = own(&compared, "once");
-        println!("in {last_in} of {SLICES} stretches: {row:?}");
-        (row.verdict, row.ratio.unwrap())
-    };
-    let (verdict, even) = found(SLICES);
-    assert_eq!(verdict, Verdict::StandsOut);
-    let (verdict, burst) = found(1);
-    assert_eq!(verdict, Verdict::Inconclusive);
-    assert!(burst.low < even.low && burst.high > even.high && burst.low < 1.0, "{burst:?} {even:?}");
 }

@@ -29,15 +29,26 @@ impl Columns<'_> {
         self
     }
 
-    /// Whether samples were drawn by a clock that is not the processor's, as the period says.
+    /// The clock that samples are of, as the period names it, or else a column.
+    ///
+    /// The period decides: a profile may have columns of several clocks beside one count, that of the period.
+    pub(super) fn clock(&self) -> Option<ProfileType> {
+        let of_columns = || clock_named(&self.kinds.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        self.clock_of_period().or_else(of_columns)
+    }
+
+    fn clock_of_period(&self) -> Option<ProfileType> {
+        clock_named(&[self.period_type?.0])
+    }
+
+    /// Whether the period is of a clock that is not the processor's, so that samples are.
     fn is_of_another_clock(&self) -> bool {
-        let clock = self.period_type.and_then(|(name, _)| clock_named(&[name]));
-        clock.is_some_and(|clock| clock != ProfileType::Cpu)
+        self.clock_of_period().is_some_and(|clock| clock != ProfileType::Cpu)
     }
 }
 
 /// The clock that is among these names of columns or of a period.
-pub(super) fn clock_named(names: &[&str]) -> Option<ProfileType> {
+fn clock_named(names: &[&str]) -> Option<ProfileType> {
     let any_of = |known: &[&str]| names.iter().any(|name| known.contains(name));
     if any_of(&["cpu", "cpu-time", "cycles", "cpu-clock", "task-clock"]) {
         Some(ProfileType::Cpu)
@@ -254,10 +265,10 @@ fn time(columns: &Columns<'_>, Measure { profile_type, period, values, .. }: Mea
     let (column, scale) = columns.kinds.iter().enumerate().find_map(|(place, (name, unit))| {
         scale_of(unit).filter(|_| is_of(profile_type, name)).map(|scale| (place, scale))
     })?;
-    let period_scale =
-        columns.period_type.and_then(|(_, unit)| if unit.is_empty() { Some(scale) } else { scale_of(unit) });
+    let period_type =
+        columns.period_type.filter(|_| profile_type != ProfileType::Cpu || !columns.is_of_another_clock());
+    let period_scale = period_type.and_then(|(_, unit)| if unit.is_empty() { Some(scale) } else { scale_of(unit) });
     let own = period_scale.and_then(|scale| columns.period.checked_mul(scale)).map_or(0, |own| own.max(0));
-    let own = if profile_type == ProfileType::Cpu && columns.is_of_another_clock() { 0 } else { own };
     let (scale, own) = (scale.unsigned_abs(), own.unsigned_abs());
     Some(Counts::Time { column, clock: Clock { kind: profile_type, scale, declared: period, own, values } })
 }
@@ -275,7 +286,7 @@ fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
     let found: Vec<String> = named.map(|(kind, unit)| format!("{kind}/{unit}")).collect();
     let found = if found.is_empty() { "no named sample type".to_owned() } else { found.join(", ") };
     let clock = columns.period_type.map_or("", |(name, _)| name);
-    let period = [columns.period.to_string(), clock.to_owned()].join(" ");
+    let period = format!("{} {clock}", columns.period);
     let detail = format!("{} profile with {found} (period {}), expected {expected}", kind.name(), period.trim_end());
     Rejection::new(Reason::UnitMismatch, detail)
 }

@@ -6,7 +6,6 @@
 
 mod class;
 mod naming;
-mod numbered;
 mod rewrites;
 mod rules;
 
@@ -21,7 +20,6 @@ use crate::budget::{ALLOCATION, Budget};
 
 pub use class::FrameClass;
 pub(super) use naming::Naming;
-pub use numbered::Numbered;
 pub use rewrites::{BadRewrite, Rewrites};
 pub use rules::{NameRules, RUNTIMES, Rule, UnknownRule, rules};
 

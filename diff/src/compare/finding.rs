@@ -47,11 +47,16 @@ impl Finding {
     pub fn impact(&self) -> f64 {
         let share = self.share.base.max(self.share.head);
         match self.ratio {
-            None => (self.share.head - self.share.base).abs(),
+            None => self.moved(),
             Some(ratio) if ratio.low > 1.0 => share * (1.0 - 1.0 / ratio.low),
             Some(ratio) if ratio.high < 1.0 => share * (1.0 - ratio.high),
             Some(_) => 0.0,
         }
+    }
+
+    /// By how much of all samples its share differs between the sides.
+    pub(super) fn moved(&self) -> f64 {
+        (self.share.head - self.share.base).abs()
     }
 
     /// What it has of each side: samples, or, where times are compared, nanoseconds.
@@ -105,7 +110,6 @@ impl Finding {
             Verdict::Compositional | Verdict::SomePodsOutlying => 1,
             _ => 2,
         };
-        let moved = |finding: &Self| (finding.share.head - finding.share.base).abs();
         let ln_p = |finding: &Self| if rank(finding) == 2 { finding.ln_p.unwrap_or(0.0) } else { 0.0 };
         let impact = |finding: &Self| if rank(finding) == 0 { finding.impact() } else { 0.0 };
         a.count_kind
@@ -113,7 +117,7 @@ impl Finding {
             .then(rank(a).cmp(&rank(b)))
             .then(impact(b).total_cmp(&impact(a)))
             .then(ln_p(a).total_cmp(&ln_p(b)))
-            .then(moved(b).total_cmp(&moved(a)))
+            .then(b.moved().total_cmp(&a.moved()))
             .then_with(|| a.function.cmp(&b.function))
     }
 }

@@ -5,13 +5,12 @@
 //! of a side only if more than half of its runs show it.
 
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use fleetdiff_statistics::median::median;
 
 use super::finding::Finding;
 use super::recording::Recording;
-use super::sums::Sums;
+use super::sums::{Sums, part};
 use crate::sides::Sides;
 
 /// The part of the mean change of the side that a run must have to show it. A guess: what single samples are to a hundred is no change, and
@@ -30,7 +29,8 @@ pub(super) fn demand_majority<'r>(
     let runs = |side: &'r [Recording]| side.iter().map(|run| sums(std::slice::from_ref(run))).collect::<Vec<_>>();
     let (base, head) = (runs(&sides.base), runs(&sides.head));
     for finding in findings.iter_mut().filter(|finding| finding.verdict.is_significant()) {
-        let share = |run: &Sums<'_>, factor: f64| factor * part(run, finding.count_kind, &finding.function);
+        let share =
+            |run: &Sums<'_>, factor: f64| factor * part(run.of(finding.count_kind, &finding.function), run.whole());
         let base: Vec<f64> = base.iter().map(|run| share(run, factor(finding))).collect();
         let head: Vec<f64> = head.iter().map(|run| share(run, 1.0)).collect();
         let (name, more, less) =
@@ -50,13 +50,6 @@ pub(super) fn demand_majority<'r>(
     }
 }
 
-fn part(run: &Sums<'_>, kind: CountKind, function: &str) -> f64 {
-    match run.whole() {
-        0 => 0.0,
-        whole => float(run.of(kind, function)) / float(whole),
-    }
-}
-
 /// The normalization factor by which the head's share is divided; 1 where a side lacks the function.
 fn factor(finding: &Finding) -> f64 {
     let plain = finding.share.head / finding.share.base;
@@ -70,7 +63,7 @@ fn factor(finding: &Finding) -> f64 {
 mod tests {
     use std::sync::Arc;
 
-    use fleetdiff_schemas::profile::{ProfileType, Stack};
+    use fleetdiff_schemas::profile::{CountKind, ProfileType, Stack};
     use fleetdiff_schemas::rows::Interval;
 
     use super::*;

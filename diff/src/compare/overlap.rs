@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_formats::names::FrameClass;
-use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
 use super::recording::Recording;
-use super::sums::Sums;
+use super::sums::{Sums, part};
 use crate::sides::Sides;
 
 /// How much two sides have in common.
@@ -91,8 +90,4 @@ fn without_symbols(side: &Sums<'_>) -> f64 {
     let unknown = |function: &str| FrameClass::of(function) == FrameClass::Unknown;
     let leaves = side.functions(CountKind::SelfCount).filter(|(function, _)| unknown(function));
     part(leaves.map(|(_, count)| count).fold(0, u64::saturating_add), side.whole())
-}
-
-fn part(own: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { float(own) / float(whole) }
 }

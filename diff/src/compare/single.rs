@@ -127,11 +127,10 @@ pub(crate) fn demand_standing_out(
     test(&mut summed, samples, &Sides::default(), settings);
     let least = if runs.base.min(runs.head) <= 2 { TRACE } else { 0.0 };
     let is_of_surroundings = |finding: &Finding| Expected::place_of(FrameClass::of(&finding.function)) > 0;
-    let change = |finding: &Finding| (finding.share.head - finding.share.base).abs();
     for (finding, summed) in findings.iter_mut().zip(summed).filter(|(finding, _)| finding.verdict.is_significant()) {
         let why = if is_of_surroundings(finding) && summed.verdict != Verdict::StandsOut {
             "differs no more than other functions of these few runs let expect".to_owned()
-        } else if change(finding) < least {
+        } else if finding.moved() < least {
             comes_and_goes()
         } else {
             continue;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_schemas::fold::fold_stacks;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 
 use super::recording::Recording;
@@ -69,4 +70,9 @@ impl<'a> Sums<'a> {
         let sum = self.functions.entry((kind, function)).or_default();
         *sum = sum.saturating_add(count);
     }
+}
+
+/// The part that some samples are of the whole; 0 of nothing.
+pub(super) fn part(own: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { float(own) / float(whole) }
 }

@@ -106,6 +106,11 @@ impl Settings {
     }
 }
 
+/// Nanoseconds of a setting: `200000000`, or with a unit, as in `200ms`.
+fn interval_of(value: &str) -> Option<u64> {
+    value.parse().ok().or_else(|| Some(value.replace(' ', "").parse::<Period>().ok()?.nanoseconds()))
+}
+
 /// Reads the settings of a chunk.
 pub(super) struct SettingReader<'c, 'a> {
     classes: &'c Classes<'a>,
@@ -148,8 +153,8 @@ impl<'c, 'a> SettingReader<'c, 'a> {
         match name.as_ref() {
             "period" if of_execution => settings.period = value.replace(' ', "").parse().ok(),
             "interval" if of_execution => settings.interval = value.parse().ok(),
-            "wall" if of_execution => {
-                settings.wall = value.parse().ok();
+            "wall" if of_execution || of_recording => {
+                settings.wall = interval_of(&value);
                 settings.of_chunk.has_wall = settings.wall.is_some();
             }
             "event" if of_recording => {

@@ -7,21 +7,21 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use super::tables::Tables;
 use crate::budget::Budget;
 use crate::compression::decompress;
-use crate::counts::{clock_named, is_of};
+use crate::counts::{Columns, is_of};
 use crate::decode::Options;
 
 /// `cpu`, `wall` or `off_cpu` as columns and period name it; nothing where they do not, and of what is no profile.
 ///
-/// The period's type decides before the columns: a profile may have columns of several clocks beside one count, that of the period.
-///
 /// A column of samples alone fits each of them. `fgprof` writes `samples/count` and `time/nanoseconds` of passing time.
 pub fn clock(bytes: &[u8], options: &Options) -> Option<ProfileType> {
+    of_columns(bytes, options, |columns| columns.clock())
+}
+
+/// What the columns of a profile say; nothing of what is no profile.
+fn of_columns<T>(bytes: &[u8], options: &Options, say: impl FnOnce(Columns<'_>) -> Option<T>) -> Option<T> {
     let message = decompress(bytes, options.max_bytes).ok()?;
-    let meaning = Tables::cut(&message, &Budget::of(message.len(), options.max_built_bytes)).ok()?;
-    let meaning = meaning.meaning().ok()?;
-    let of_period: Vec<&str> = meaning.period_type.iter().map(|(name, _)| *name).collect();
-    let of_columns: Vec<&str> = meaning.kinds.iter().map(|(name, _)| *name).collect();
-    clock_named(&of_period).or_else(|| clock_named(&of_columns))
+    let tables = Tables::cut(&message, &Budget::of(message.len(), options.max_built_bytes)).ok()?;
+    say(tables.meaning().ok()?)
 }
 
 /// Columns that say how many samples there were only together: one that profilers scale up, and the other.
@@ -35,9 +35,10 @@ const TOGETHER: [(&str, &str); 5] = [
 
 /// Why a profile is of no type that is known, by its columns; nothing of what is no profile, or is one of a clock.
 pub fn of_no_type(bytes: &[u8], options: &Options) -> Option<Rejection> {
-    let message = decompress(bytes, options.max_bytes).ok()?;
-    let meaning = Tables::cut(&message, &Budget::of(message.len(), options.max_built_bytes)).ok()?;
-    let kinds = meaning.meaning().ok()?.kinds;
+    of_columns(bytes, options, |columns| what_is_missing(&columns.kinds))
+}
+
+fn what_is_missing(kinds: &[(&str, &str)]) -> Option<Rejection> {
     if [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu]
         .iter()
         .any(|clock| kinds.iter().any(|(name, _)| is_of(*clock, name)))

@@ -217,12 +217,14 @@ proptest! {
 
 #[test]
 fn regression_stacks_of_austin_are_times_by_its_clock() {
-    let decode = |mode: &str, kind| {
-        let text = format!(
+    let text = |mode: &str| {
+        format!(
             "# austin: 4.0.0\n# interval: 1000\n# mode: {mode}\n\nP7;T7;pool.py:run:4 1012\nP7;T7;pool.py:run:5 2950\n# gc: 0\n"
-        );
-        part(&mut *Format::Folded.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
+        )
     };
+    let read =
+        |text: &str, kind| part(&mut *Format::Folded.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)));
+    let decode = |mode: &str, kind| read(&text(mode), kind);
     let wall = decode("wall", ProfileType::Wall).unwrap();
     assert_eq!(wall.total(), 4, "3,962 us at one sample a millisecond");
     assert_eq!(decode("cpu", ProfileType::Cpu).unwrap().total(), 4);
@@ -237,4 +239,6 @@ fn regression_stacks_of_austin_are_times_by_its_clock() {
         assert_eq!(fault.reason, Reason::UnsupportedType, "{fault:?}");
         assert!(fault.detail.contains(mode) && fault.detail.contains("record with austin"), "{fault:?}");
     }
+    let other = read(&text("wall").replace("# austin", "# other"), ProfileType::Cpu).unwrap();
+    assert_eq!(other.total(), 3_962, "of others a comment says nothing");
 }

@@ -185,5 +185,8 @@ fn every_cut_is_truncated() {
 fn regression_a_profile_of_an_older_firefox_is_of_wall() {
     let product = |name: &str| changed(GECKO, |document| document["meta"]["product"] = json!(name));
     assert_eq!(product("Firefox"), Err(Reason::UnitMismatch));
+    let mut older: serde_json::Value = serde_json::from_str(GECKO).unwrap();
+    older["meta"]["product"] = json!("Firefox");
+    assert_eq!(decode_as(ProfileType::Wall, &older.to_string()).unwrap().total(), 10);
     assert_eq!(product("shop"), changed(GECKO, |_| ()), "of samply");
 }

@@ -144,6 +144,8 @@ fn regression_old_recordings_of_async_profiler_are_told_apart_by_what_it_was_ask
     assert_eq!(counts(&wall), [0, 3]);
     assert_eq!(counts(&cpu), [3, 0]);
     assert_eq!(counts(&both), [1, 2]);
+    let of_recording = chunk_asked(&[setting(27, "event", "cpu"), setting(27, "wall", "200ms")]);
+    assert_eq!(counts(&of_recording), [1, 2], "a setting of the recording, with its unit");
     assert_eq!(counts(&chunk_asked(&[])), [3, 0], "nothing says that it is the clock on the wall");
     // Chunks that say nothing are as those before them; those that do say it for themselves.
     assert_eq!(counts(&[wall.clone(), chunk_asked(&[])].concat()), [0, 6]);
