@@ -4,20 +4,17 @@
 //! differential dataflow, counts are dense columns in a separate operator, and every decision is a pure function of
 //! what a closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
 
-use std::sync::Arc;
-
 use fleetdiff_schemas::config::Config;
 use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::vec::Map;
 
-use crate::counts::functions::FunctionTable;
-use crate::counts::held::Held;
 use crate::operators::add_up::AddUp;
 use crate::operators::arrive::{Arrived, CountIn};
 use crate::operators::by_cell::CountByCell;
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::DecideByPod;
+use crate::operators::common::Common;
 use crate::operators::deliver::OutputRow;
 use crate::operators::fan_out::FanOut;
 use crate::operators::incidents::Incident;
@@ -40,9 +37,8 @@ pub struct Outputs<'scope> {
 pub fn build<'scope>(
     arrived: StreamVec<'scope, u64, Arrived>,
     config: &Config,
-    table: &Arc<FunctionTable>,
-    held: &Arc<Held>,
     limits: &LimitsInForce,
+    common: &Common,
 ) -> Outputs<'scope> {
     let scope = arrived.scope();
 
@@ -53,30 +49,30 @@ pub fn build<'scope>(
 
     // By pod: duplicates, deltas of snapshots, warm-up, drain, requests; then the additions to each cell.
     let within = LimitRules::new(config, limits.clone());
-    let of_pods = of_pods.decide_by_pod((PodRules::new(config), within.clone()), Arc::clone(table));
+    let of_pods = of_pods.decide_by_pod((PodRules::new(config), within.clone()), common);
 
     // Within the limits of each service: what exceeds them is counted together.
-    let (within, exceeded) = of_pods.keep_within(within, config.clock(), (Arc::clone(table), Arc::clone(held)));
+    let (within, exceeded) = of_pods.keep_within(within, config.clock(), common);
     let (additions, seen) = within.split();
     let (activity, dropped) = seen.split();
 
     // The registry: which builds are compared, in which time blocks, and when they are evaluated.
-    let plans = activity.register(ComparisonRules::new(config), config.window_hops());
+    let plans = activity.register(ComparisonRules::new(config), config.window_hops(), common);
 
     // By cell: dense counts, and the results of the tests on them; also how costs of single builds follow load.
-    let (evidence, beside) = additions.count_by_cell(plans.clone(), config, Arc::clone(table)).split();
+    let (evidence, beside) = additions.count_by_cell(plans.clone(), config, common).split();
     let (counted, scaling) = beside.split();
 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and rows that affect nothing else:
     // counts behind verdicts, and how much more the head costs under load.
-    let (decisions, behind) = evidence.decide_by_comparison(plans.clone(), config).split();
+    let (decisions, behind) = evidence.decide_by_comparison(plans.clone(), config, common).split();
 
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
-    let fan_out = decisions.clone().fan_out(config.clock());
+    let fan_out = decisions.clone().fan_out(config.clock(), common);
 
     // Incidents: one for each cause over all rings of a roll-out, and one verdict for each comparison: what is announced. Also what a
     // function costs from ring to ring.
-    let announced = decisions.clone().incidents(plans, config);
+    let announced = decisions.clone().incidents(plans, config, common);
 
     // The ledger: everything that came in is accounted for.
     let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());

@@ -8,6 +8,7 @@ pub mod at_close;
 pub(crate) mod by_cell;
 pub(crate) mod by_comparison;
 pub(crate) mod by_pod;
+pub(crate) mod common;
 pub(crate) mod deliver;
 pub(crate) mod fan_out;
 pub(crate) mod incidents;

@@ -4,6 +4,7 @@ mod error;
 pub mod in_memory;
 pub mod pulse;
 mod reader;
+mod readers;
 
 pub use self::error::RunError;
 
@@ -23,11 +24,13 @@ use timely::worker::Worker;
 
 use self::pulse::{MemoryVitals, Pulse, Watched};
 use self::reader::{AHEAD, Reader};
+use self::readers::Readers;
+use crate::checkpoint::{Checkpoints, Keeper};
 use crate::counts::functions::FunctionTable;
-use crate::counts::held::Held;
 use crate::dataflow::build;
 use crate::operators::announce::{Announcement, Announcements};
 use crate::operators::arrive::Arrived;
+use crate::operators::common::Common;
 use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
 use crate::rules::decisions::limits::LimitsInForce;
@@ -61,6 +64,8 @@ pub struct Service {
     pub limits: Option<LimitsInForce>,
     /// Where the run says how it is.
     pub pulse: Pulse,
+    /// The checkpoints that it takes, and the one with which it begins.
+    pub checkpoints: Checkpoints,
 }
 
 /// How a run ended.
@@ -93,8 +98,7 @@ pub fn run_service(
 ) -> Result<Ended, RunError> {
     let sink = SharedSink::new(Box::new(Watched::new(sink, service.pulse.clone())));
     let shared = Shared {
-        table: Arc::default(),
-        held: Arc::default(),
+        common: Common::new(service.checkpoints.clone())?,
         limits: service.limits.clone().unwrap_or_else(|| LimitsInForce::of(&service.decisions, config.limits)),
         sink: sink.clone(),
         service,
@@ -121,8 +125,7 @@ pub fn run_service(
 
 #[derive(Clone)]
 struct Shared {
-    table: Arc<FunctionTable>,
-    held: Arc<Held>,
+    common: Common,
     limits: LimitsInForce,
     sink: SharedSink,
     service: Service,
@@ -160,7 +163,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     let probe = Handle::new();
     let (input, capability) = worker.dataflow::<u64, _, _>(|scope| {
         let (input, arrived) = scope.new_unordered_input::<CapacityContainerBuilder<Vec<Arrived>>>();
-        let outputs = build(arrived, config, &shared.table, &shared.held, &shared.limits);
+        let outputs = build(arrived, config, &shared.limits, &shared.common);
         outputs.rows.deliver(shared.sink.clone()).probe_with(&probe);
         input
     });
@@ -168,15 +171,19 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
         shared.fail(failure);
         Vec::new()
     });
-    let readers = sources.into_iter().map(|source| Reader::new(config, source, &shared.service.decisions));
-    let readers = readers.collect::<Result<_, _>>().unwrap_or_else(|failure| {
-        shared.fail(failure);
-        Vec::new()
-    });
-    let mut feeder = Feeder::new(readers, announcements, input, capability, shared.service.idle_after);
+    let mut readers = Readers::default();
+    let keeper = shared.common.keeper((index, peers), &mut readers);
+    let opened = readers.open(config, sources, &shared.service.decisions, shared.common.checkpoints.every());
+    opened.unwrap_or_else(|failure| shared.fail(failure));
+    if let Some(unreadable) = shared.common.unreadable() {
+        shared.fail(unreadable);
+    }
+    let begun_from = shared.common.checkpoints.begun_from().unwrap_or_default();
+    let ends = Ends { input, capability, begun_from };
+    let mut feeder = Feeder::new(readers, announcements, ends, shared.service.idle_after, keeper);
     let mut beat = Beat::new(index, shared.service.pulse.clone());
     while feeder.is_open() && !shared.must_stop() {
-        let fed = if feeder.is_far_ahead_of(&probe) { Ok(false) } else { feeder.feed(&shared.table) };
+        let fed = if feeder.is_far_ahead_of(&probe) { Ok(false) } else { feeder.feed(&shared.common.table) };
         let busy = fed.unwrap_or_else(|failure| {
             shared.fail(failure);
             false
@@ -226,9 +233,9 @@ impl Beat {
             return Ok(());
         }
         self.last = Some(now);
-        feeder.readers.iter_mut().try_for_each(|reader| reader.report_to(&self.pulse, self.worker))?;
+        feeder.readers.each.iter_mut().try_for_each(|reader| reader.report_to(&self.pulse, self.worker))?;
         let evaluated = probe.with_frontier(|frontier| frontier.first().copied());
-        let Shared { table, held, .. } = shared;
+        let Common { table, held, .. } = &shared.common;
         let memory = MemoryVitals { functions: table.count(), paths: table.paths().count(), held: held.figures() };
         self.pulse.step(self.worker, now, evaluated.map(Hop), memory);
         Ok(())
@@ -245,28 +252,38 @@ fn break_off(worker: &mut Worker, shared: &Shared) {
 /// Feeds records from a worker's sources into its dataflow, reports the state of its partitions, and follows the
 /// announcements.
 struct Feeder {
-    readers: Vec<Reader>,
+    readers: Readers,
     announcements: Announcements,
     input: UnorderedHandle<u64, CapacityContainerBuilder<Vec<Arrived>>>,
     capability: Option<ActivateCapability<u64>>,
     idle_after: Option<Duration>,
+    /// What is applied before this hop is in the checkpoint with which the run began.
+    begun_from: Hop,
+    keeper: Option<Keeper>,
+}
+
+/// Where a feeder puts what it reads.
+struct Ends {
+    input: UnorderedHandle<u64, CapacityContainerBuilder<Vec<Arrived>>>,
+    capability: ActivateCapability<u64>,
+    begun_from: Hop,
 }
 
 impl Feeder {
     fn new(
-        readers: Vec<Reader>,
+        readers: Readers,
         mut announcements: Announcements,
-        input: UnorderedHandle<u64, CapacityContainerBuilder<Vec<Arrived>>>,
-        capability: ActivateCapability<u64>,
+        Ends { input, capability, begun_from }: Ends,
         idle_after: Option<Duration>,
+        keeper: Option<Keeper>,
     ) -> Self {
-        for reader in &readers {
+        for reader in &readers.each {
             reader
                 .partitions()
                 .for_each(|partition| announcements.send(Announcement::Partition(reader.report(partition))));
         }
         announcements.send(Announcement::Complete);
-        Self { readers, announcements, input, capability: Some(capability), idle_after }
+        Self { readers, announcements, input, capability: Some(capability), idle_after, begun_from, keeper }
     }
 
     fn is_open(&self) -> bool {
@@ -283,13 +300,16 @@ impl Feeder {
         let Some(capability) = &self.capability else { return Ok(false) };
         let open_from = Hop(*capability.time());
         let mut busy = false;
-        for reader in &mut self.readers {
+        for reader in &mut self.readers.each {
             if reader.has_ended() || reader.is_ahead_of(open_from) {
                 continue;
             }
             for _ in 0..BATCH {
                 let mut polled = reader.poll(open_from, table, |hop, arrived| {
-                    self.input.activate().session(&capability.delayed(&hop.max(open_from).0)).give(arrived);
+                    let hop = hop.max(open_from);
+                    if hop >= self.begun_from {
+                        self.input.activate().session(&capability.delayed(&hop.0)).give(arrived);
+                    }
                 })?;
                 if let Some(after) = self.idle_after.filter(|_| !polled.busy) {
                     polled.changed.extend(reader.find_idle(after, open_from)?);
@@ -321,12 +341,17 @@ impl Feeder {
             }
             Announced::OpenFrom(hop) => hop,
         };
-        let own = self.readers.iter().filter_map(Reader::open_from).min();
+        let own = self.readers.each.iter().filter_map(Reader::open_from).min();
         let open_from = own.map_or(announced, |own| own.min(announced));
         if let Some(capability) = &mut self.capability
             && open_from.0 > *capability.time()
         {
             *capability = capability.delayed(&open_from.0);
+            if let Some(keeper) = &mut self.keeper
+                && let Some(boundary) = keeper.reach(open_from, &self.readers)
+            {
+                self.readers.each.iter_mut().for_each(|reader| reader.forget_before(boundary));
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ mod few;
 mod filed;
 #[path = "oracle/forgotten.rs"]
 mod forgotten;
+#[path = "support/going_on.rs"]
+mod going_on;
 #[path = "oracle/horizons.rs"]
 mod horizons;
 #[path = "oracle/idle.rs"]
@@ -59,8 +61,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use fleetdiff_oracle as oracle;
-use fleetdiff_pipeline::run::in_memory::{Collected, run_in_memory, sources};
-use fleetdiff_pipeline::run::run;
+use fleetdiff_pipeline::run::in_memory::{Collected, run_in_memory};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
@@ -71,6 +72,8 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+
+use self::going_on::Taken;
 
 /// How many fleets are drawn: so many, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
 fn fleets(number: u64) -> u64 {
@@ -123,6 +126,7 @@ fn config() -> Config {
 }
 
 /// Keeps rows that come in their time ([`filed`]).
+#[derive(Clone)]
 struct Filed {
     collected: Collected,
     clock: HopClock,
@@ -135,14 +139,22 @@ impl Sink for Filed {
     }
 }
 
-/// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle.
+/// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle. A run that goes on from a
+/// checkpoint, on another number of workers, writes the same from there on.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let filed = Filed { collected: Collected::default(), clock: config.clock() };
     let collected = filed.collected.clone();
-    run(config, 1 + usize::try_from(seed % 4).unwrap(), sources(partitions.to_vec()), Box::new(filed)).unwrap();
+    let number = usize::try_from(seed).unwrap();
+    let taken = Taken::by_run(config, partitions, 1 + number % 4, 1 + seed * 5 % 13, filed);
     let got = collected.tables();
     if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
         panic!("seed {seed}: {difference}");
+    }
+    if taken.count() > 0 {
+        let gone_on = taken.go_on(number * 7, 1 + (number + 1) % 3, &format!("seed {seed}"));
+        if gone_on.count() > 0 && number % 3 == 0 {
+            gone_on.go_on(number * 11, 1 + number % 2, &format!("seed {seed}, twice"));
+        }
     }
     let of_roll_ups =
         got.cells.iter().filter(|row| row.is_roll_up && row.q_value.is_some_and(|q_value| q_value <= config.q));

@@ -93,7 +93,7 @@ impl RequestPoint {
 }
 
 /// One stack and how often it was seen.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Stack {
     /// Indexes into the profile's names, root first; may be empty (a sample may have no location).
     pub frames: Vec<u32>,
@@ -120,7 +120,7 @@ pub fn value_of_each(stacks: &[Stack]) -> Option<u64> {
 }
 
 /// Counts of one cohort that were folded before they were sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folded {
     /// Whose samples.
     pub cohort: Cohort,
@@ -131,7 +131,7 @@ pub struct Folded {
 }
 
 /// One function of a folded profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FoldedFunction {
     /// Index into the profile's names.
     pub name: u32,
@@ -142,7 +142,7 @@ pub struct FoldedFunction {
 }
 
 /// The samples of a profile in the form in which they came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Samples {
     /// Whole stacks.
     Stacks(Vec<Stack>),
@@ -156,7 +156,7 @@ pub enum Samples {
 }
 
 /// One decoded profile of one pod and one window.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     /// Whose it is.
     pub identity: Arc<Identity>,

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::{Deserialize, Serialize};
 
 use super::bucket::{Addition, Age, BucketState, KeptSizes, StratumKey, square};
 use super::encoding::{Entry, decode, encode};
@@ -25,7 +26,7 @@ const HOURS_OF_DAY: u64 = 24;
 const WAITING: usize = 16;
 
 /// Which hops are kept, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeping {
     clock: HopClock,
     /// Hops in a stretch; one of them is kept.
@@ -78,7 +79,7 @@ impl Keeping {
 }
 
 /// What is kept of one cell.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Archive {
     keeping: Option<Keeping>,
     /// The hour of the latest additions, counted from 1970.
@@ -86,7 +87,7 @@ pub struct Archive {
     generations: BTreeMap<u64, BTreeMap<Place, Slot>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place {
     build: Build,
     /// Of the day.
@@ -97,7 +98,7 @@ struct Place {
     minutes: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Slot {
     /// Days since 1970 on which there were samples.
     days: BTreeSet<u64>,
@@ -105,7 +106,7 @@ struct Slot {
 }
 
 /// One bucket of one build at one hour of the day.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     sizes: KeptSizes,
     pods: BTreeSet<PodId>,

@@ -50,7 +50,7 @@ impl Age {
 }
 
 /// A time block, a kind of machine and an age; only samples of the same stratum are compared.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StratumKey {
     /// First hop of the time block.
     pub block: Hop,
@@ -110,7 +110,7 @@ impl Addition {
 }
 
 /// Counts of the pods of one build that share a bucket, in one stratum.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BucketState {
     /// Samples in all.
     pub samples: u64,
@@ -232,7 +232,7 @@ impl BucketState {
 }
 
 /// What was kept of a bucket, besides counts by function.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeptSizes {
     pub samples: u64,
     pub requests: u64,

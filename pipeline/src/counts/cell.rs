@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::Scope;
+use serde::{Deserialize, Serialize};
 
 use super::archive::{Archive, Keeping};
 use super::bucket::{Addition, BucketState, StratumKey, known};
@@ -24,7 +25,7 @@ use super::paths::CallTrees;
 type Arms = BTreeMap<(Build, Bucket), BucketState>;
 
 /// The part of a stratum that has left the window and is kept for an epoch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 enum Left {
     /// Nothing: what leaves the window is subtracted.
     #[default]
@@ -35,7 +36,7 @@ enum Left {
     All,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Stratum {
     /// What was added and not subtracted.
     added: Arms,
@@ -125,7 +126,7 @@ impl<'a> StratumCounts<'a> {
 }
 
 /// The counts of one cell.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CellCounts {
     functions: CellFunctions,
     strata: BTreeMap<StratumKey, Stratum>,
@@ -363,7 +364,7 @@ fn place<'a>(
 }
 
 /// The time blocks of a service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocks {
     starts: Vec<Hop>,
 }

@@ -15,10 +15,11 @@ use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::profile::{OVERFLOW, Stack, UNSYMBOLISED};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_statistics::Untested;
+use serde::{Deserialize, Serialize};
 
 use super::ids::{FunctionId, PathId};
 use super::numbered::Numbered;
-use super::paths::PathTable;
+use super::paths::{Node, PathTable};
 use super::rounds::Rounds;
 
 /// Which of the names that stand for several functions has this stable hash.
@@ -40,6 +41,22 @@ pub struct FunctionTable {
 type Names = Numbered<Arc<str>, (u64, Arc<str>)>;
 
 impl FunctionTable {
+    /// A table with these names and call paths, as [`Self::numbered`] and [`PathTable::numbered`] gave them; `None` if they contradict
+    /// themselves.
+    pub(crate) fn of(names: &[(FunctionId, Arc<str>)], paths: &[(PathId, Node)]) -> Option<Self> {
+        let numbered = names.iter().map(|(id, name)| (*id, Arc::clone(name), named(name)));
+        let names = RwLock::new(Names::default().put_back(numbered)?);
+        Some(Self { names, paths: PathTable::of(paths)?, rounds: Rounds::default() })
+    }
+
+    /// All names with their numbers, ascending by number.
+    pub(crate) fn numbered(&self) -> Vec<(FunctionId, Arc<str>)> {
+        let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> = table.numbers().map(|(name, id)| (id, Arc::clone(name))).collect();
+        names.sort_unstable_by_key(|(id, _)| *id);
+        names
+    }
+
     /// The call paths of these functions.
     pub fn paths(&self) -> &PathTable {
         &self.paths
@@ -134,7 +151,7 @@ fn named(name: &Arc<str>) -> (u64, Arc<str>) {
 
 /// The functions of one cell, numbered densely in the order in which the cell met them. The number of a function that was forgotten
 /// goes to a later one.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CellFunctions {
     /// By process number: the place in columns + 1, or 0 where the cell has not met the function.
     dense: Vec<u32>,

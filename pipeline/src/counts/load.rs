@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
 use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::{Deserialize, Serialize};
 
 use super::bucket::{Addition, Age, known};
 use super::encoding::{Entry, decode, encode, sum};
@@ -19,7 +20,7 @@ use super::functions::CellFunctions;
 type Ring<K> = BTreeMap<Hop, Vec<(K, Addition)>>;
 
 /// Pods that are taken together: of one kind of machine, since what they cost must not depend on which of them serve.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Replicate {
     /// Their kind of machine.
     pub hardware: Hardware,
@@ -28,7 +29,7 @@ pub struct Replicate {
 }
 
 /// What the pods of one build that are taken together did in one minute.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// Operations served.
     pub requests: u64,
@@ -73,7 +74,7 @@ impl Served {
 pub type Minute = BTreeMap<(Build, Replicate), Served>;
 
 /// The minutes of a cell that lie within the window as a whole.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LoadCounts {
     /// Hops that make up a minute, at least 1.
     hops: u64,

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::CountKind;
+use serde::{Deserialize, Serialize};
 
 use super::bucket::{Addition, known};
 use super::encoding::Entry;
 use super::functions::CellFunctions;
 
 /// Samples of one build within the window.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct BuildSums {
     samples: u64,
     /// By the function's place in columns.
@@ -31,7 +32,7 @@ impl BuildSums {
 }
 
 /// Samples within the window by build, all strata and pods together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MergedCounts {
     builds: BTreeMap<Build, BuildSums>,
 }

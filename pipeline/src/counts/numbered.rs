@@ -31,6 +31,33 @@ impl<K: Eq + Hash, V: Default, S: BuildHasher + Default> Numbered<K, V, S> {
         Self { entries: vec![(V::default(), Mark::new(0))], ..Self::default() }
     }
 
+    /// Keys with these numbers, as met in round 0; `None` if two have one number, or one has two. A reserved number is none of a key.
+    pub fn put_back(mut self, keys: impl Iterator<Item = (u32, K, V)>) -> Option<Self> {
+        let reserved = self.entries.len();
+        let mut taken = vec![true; reserved];
+        for (number, key, known) in keys {
+            let place = index_of(number);
+            if place >= self.entries.len() {
+                self.entries.resize_with(place + 1, || (V::default(), Mark::new(0)));
+                taken.resize(place + 1, false);
+            }
+            let was_free = !std::mem::replace(&mut taken[place], true);
+            self.entries[place].0 = known;
+            if !was_free || self.numbers.insert(key, number).is_some() {
+                return None;
+            }
+        }
+        let free = (0..).zip(&taken).filter(|(_, taken)| !**taken).map(|(number, _)| number);
+        self.free = free.collect();
+        self.free.reverse();
+        Some(self)
+    }
+
+    /// The keys and their numbers, in no particular order.
+    pub fn numbers(&self) -> impl Iterator<Item = (&K, u32)> {
+        self.numbers.iter().map(|(key, &number)| (key, number))
+    }
+
     /// How many keys have a number.
     pub fn len(&self) -> usize {
         self.numbers.len()

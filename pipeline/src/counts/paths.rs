@@ -11,6 +11,7 @@ use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::{Stack, shared_frames};
 use fleetdiff_schemas::time::Hop;
 use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
 
 use super::encoding::{Entry, pull, push};
 use super::ids::{EMPTY, FunctionId, PathId};
@@ -24,7 +25,7 @@ pub struct PathTable {
 }
 
 /// A path without its last function, and that function.
-type Node = (PathId, FunctionId);
+pub(crate) type Node = (PathId, FunctionId);
 
 /// Paths by number.
 #[derive(Debug)]
@@ -82,6 +83,20 @@ impl<'a> Walk<'a> {
 }
 
 impl PathTable {
+    /// A table with these paths, as [`Self::numbered`] gave them; `None` if they contradict themselves.
+    pub(super) fn of(paths: &[(PathId, Node)]) -> Option<Self> {
+        let numbered = paths.iter().map(|&(path, node)| (path, node, node));
+        Some(Self { paths: RwLock::new(Paths(Numbered::from_one().put_back(numbered)?)) })
+    }
+
+    /// All paths with their numbers, ascending by number.
+    pub(crate) fn numbered(&self) -> Vec<(PathId, Node)> {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        let mut paths: Vec<_> = table.0.numbers().map(|(node, path)| (path, *node)).collect();
+        paths.sort_unstable();
+        paths
+    }
+
     /// See [`FunctionTable::intern_paths`](super::functions::FunctionTable::intern_paths).
     pub(super) fn intern(&self, stacks: &[Stack], ids: &[FunctionId], round: u32) -> Vec<PathId> {
         let known = {
@@ -204,7 +219,7 @@ pub type PathCounts = HashMap<PathId, u64, FixedState>;
 /// The call trees of a cell: one per build and time block, of everything that was counted there. They do not follow the
 /// window. A tree is kept as long as its block belongs to the epoch of a comparison; it shows which function calls
 /// which, but not how much of that lies within the window.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CallTrees {
     blocks: BTreeMap<Hop, BTreeMap<Build, PathCounts>>,
 }

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use fleetdiff_schemas::number::{float, index_of};
-
 use fleetdiff_statistics::BucketCounts;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const PAGE: usize = 64;
 /// By how many functions a column grows: not at every new function, and not by much more than it needs.
@@ -20,6 +20,24 @@ struct Page {
     used: u64,
     /// Multiples of 256.
     words: [u64; PAGE],
+}
+
+impl Serialize for Page {
+    /// The words that were used.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let words: Vec<u64> = self.words().map(|(_, word)| word).collect();
+        (self.used, words).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Page {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (used, words) = <(u64, Vec<u64>)>::deserialize(from)?;
+        let mut page = Self { used, ..Self::EMPTY };
+        let slots = Self { used, ..Self::EMPTY };
+        slots.words().zip(words).for_each(|((slot, _), word)| page.words[slot] = word);
+        Ok(page)
+    }
 }
 
 impl Page {
@@ -37,8 +55,9 @@ impl Page {
 }
 
 /// Counts of one bucket by the functions' places in the cell. Functions beyond its end have none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plane {
+    #[serde(with = "serde_bytes")]
     low: Vec<u8>,
     high: Vec<Option<Box<Page>>>,
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
 
 /// The members of the live rule's family in one cell, and the e-values that were large.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Family {
     epoch: Hop,
     /// Whether pods of different ages were compared at the latest look.

@@ -17,6 +17,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_statistics::pooled::is_due;
 use fleetdiff_statistics::{Pooled, Scales};
+use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use super::gap::Gap;
@@ -38,7 +39,7 @@ pub struct LookTime {
 }
 
 /// What is held of one comparison in one cell.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Held {
     from: State,
     gap: Option<Gap>,
@@ -46,7 +47,7 @@ pub struct Held {
 }
 
 /// The state of a cell at a look, as far as it decides whether what is held still fits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     epoch: Hop,
     block: Hop,
@@ -57,7 +58,7 @@ struct State {
 }
 
 /// What was measured of all functions together.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Measured {
     own: Pooled,
     total: Option<Pooled>,

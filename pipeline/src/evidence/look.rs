@@ -79,7 +79,7 @@ pub struct KindLook {
 }
 
 /// What a cell remembers of one comparison between looks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LookMemory {
     /// One per kind of count.
     pub families: Vec<Family>,

@@ -16,10 +16,12 @@ use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concat;
 use timely::dataflow::operators::vec::Map;
 
-use super::at_close::{AtClose, Closed};
+use super::at_close::{AtClose, AtHop, Closed};
+use super::common::Common;
 use super::ledger::Term;
 use super::route;
 use super::split::{OneOfTwo, To};
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
@@ -138,7 +140,7 @@ pub trait CountByCell<'scope> {
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
-        table: Arc<FunctionTable>,
+        common: &Common,
     ) -> StreamVec<'scope, u64, CellOutput>;
 }
 
@@ -147,27 +149,24 @@ impl<'scope> CountByCell<'scope> for StreamVec<'scope, u64, CellAddition> {
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
-        table: Arc<FunctionTable>,
+        common: &Common,
     ) -> StreamVec<'scope, u64, CellOutput> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
         let plans =
             plans.flat_map(move |plan| (0..workers).map(move |worker| CellInput::Plan { worker, plan: plan.clone() }));
-        let mut cells = Cells {
+        let cells = Cells {
             config: config.clone(),
-            table,
+            table: Arc::clone(&common.table),
             worker: (self.scope().index(), self.scope().peers()),
             blocks: HashMap::new(),
             cells: BTreeMap::new(),
             swept: Hop(0),
         };
-        self.map(CellInput::Addition).concat(plans).at_close(
-            "ByCell",
-            |input| match input {
-                CellInput::Addition(addition) => route_of(&addition.cell),
-                CellInput::Plan { worker, .. } => *worker,
-            },
-            move |closed| cells.close(closed),
-        )
+        let to_worker = |input: &CellInput| match input {
+            CellInput::Addition(addition) => route_of(&addition.cell),
+            CellInput::Plan { worker, .. } => *worker,
+        };
+        self.map(CellInput::Addition).concat(plans).keep_at_close(cells, to_worker, common)
     }
 }
 
@@ -187,19 +186,42 @@ struct Cells {
     swept: Hop,
 }
 
+#[derive(Serialize, Deserialize)]
 struct CellState {
     counts: CellCounts,
     memories: BTreeMap<ComparisonId, Memory>,
 }
 
 /// What a cell remembers of one comparison between looks.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Memory {
     look: LookMemory,
+    /// What follows from the counts too, only slower.
+    #[serde(skip)]
     paths: KnownPaths,
 }
 
-impl Cells {
+impl State for Cells {
+    const NAME: &'static str = "by_cell";
+
+    fn save(&self, to: &mut Saving) {
+        self.cells.iter().for_each(|cell| to.routed("cell", route_of(cell.0), &cell));
+        let blocks: BTreeMap<&Service, &Blocks> = self.blocks.iter().collect();
+        to.everywhere("blocks", &(blocks, self.swept));
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.cells = from.all("cell")?.into_iter().collect();
+        for (blocks, swept) in from.all("blocks")? {
+            (self.blocks, self.swept) = (blocks, swept);
+        }
+        Ok(())
+    }
+}
+
+impl AtHop<CellInput> for Cells {
+    type Output = CellOutput;
+
     fn close(&mut self, closed: Closed<CellInput>) -> Vec<CellOutput> {
         let hop = Hop(closed.hop);
         let mut plans = Vec::new();
@@ -264,7 +286,9 @@ impl Cells {
         }
         output
     }
+}
 
+impl Cells {
     /// Forgets functions that have left the window, all epochs and the history, and cells that are left empty. Every worker does so
     /// at the same hops, since it is given the same plans.
     fn forget_unused(&mut self, hop: Hop) {

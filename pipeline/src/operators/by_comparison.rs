@@ -18,11 +18,13 @@ use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concat;
 use timely::dataflow::operators::vec::Map;
 
-use super::at_close::{AtClose, Closed};
+use super::at_close::{AtClose, AtHop, Closed};
 use super::by_cell::CellEvaluation;
+use super::common::Common;
 use super::deliver::OutputRow;
 use super::route;
 use super::split::{OneOfTwo, To};
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::stacks::StackCount;
@@ -95,6 +97,7 @@ pub trait DecideByComparison<'scope> {
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
+        common: &Common,
     ) -> StreamVec<'scope, u64, ComparisonOutput>;
 }
 
@@ -103,11 +106,12 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
+        common: &Common,
     ) -> StreamVec<'scope, u64, ComparisonOutput> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
         let plans = plans
             .flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
-        let mut comparisons = Comparisons {
+        let comparisons = Comparisons {
             config: config.clone(),
             states: BTreeMap::new(),
             plain: BTreeMap::new(),
@@ -115,14 +119,11 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
             heap: BTreeMap::new(),
             blocks: BTreeMap::new(),
         };
-        self.map(ComparisonInput::Evaluation).concat(plans).at_close(
-            "ByComparison",
-            |input| match input {
-                ComparisonInput::Evaluation(evaluation) => route_of(&evaluation.comparison.id),
-                ComparisonInput::Plan { worker, .. } => *worker,
-            },
-            move |closed| comparisons.close(closed),
-        )
+        let to_worker = |input: &ComparisonInput| match input {
+            ComparisonInput::Evaluation(evaluation) => route_of(&evaluation.comparison.id),
+            ComparisonInput::Plan { worker, .. } => *worker,
+        };
+        self.map(ComparisonInput::Evaluation).concat(plans).keep_at_close(comparisons, to_worker, common)
     }
 }
 
@@ -179,7 +180,30 @@ struct Comparisons {
 
 type Evaluations = BTreeMap<ComparisonId, Vec<CellEvaluation>>;
 
-impl Comparisons {
+impl State for Comparisons {
+    const NAME: &'static str = "by_comparison";
+
+    fn save(&self, to: &mut Saving) {
+        self.states.iter().for_each(|live| to.routed("live", route_of(live.0), &live));
+        self.plain.iter().for_each(|plain| to.routed("plain", route_of(plain.0), &plain));
+        self.scaling.iter().for_each(|found| to.routed("scaling", route_of(found.0), &found));
+        self.heap.iter().for_each(|found| to.routed("heap", route_of(found.0), &found));
+        to.everywhere("blocks", &self.blocks);
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.states = from.all("live")?.into_iter().collect();
+        self.plain = from.all("plain")?.into_iter().collect();
+        self.scaling = from.all("scaling")?.into_iter().collect();
+        self.heap = from.all("heap")?.into_iter().collect();
+        self.blocks = from.all::<BTreeMap<_, _>>("blocks")?.into_iter().flatten().collect();
+        Ok(())
+    }
+}
+
+impl AtHop<ComparisonInput> for Comparisons {
+    type Output = ComparisonOutput;
+
     fn close(&mut self, closed: Closed<ComparisonInput>) -> Vec<ComparisonOutput> {
         let hop = Hop(closed.hop);
         let mut plans = Vec::new();
@@ -227,7 +251,9 @@ impl Comparisons {
         let rows = rows.into_iter().map(ComparisonOutput::Row);
         decisions.into_iter().map(ComparisonOutput::Decision).chain(rows).collect()
     }
+}
 
+impl Comparisons {
     /// Which rows of the window are significant by the plain method; a cell that is not evaluated has none.
     fn decide_window(
         &mut self,

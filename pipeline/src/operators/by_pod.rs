@@ -8,10 +8,12 @@ use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 
-use super::at_close::{AtClose, Closed};
+use super::at_close::{AtClose, AtHop, Closed};
+use super::common::Common;
 use super::ledger::Term;
 use super::route;
 use super::split::{OneOfTwo, To};
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::counts::functions::FunctionTable;
 use crate::rules::admission::OfPod;
 use crate::rules::limits::LimitRules;
@@ -104,23 +106,23 @@ impl OneOfTwo for OfPods {
 pub trait DecideByPod<'scope> {
     /// Sends all messages about a pod to one worker and decides about them at the close of their application hop, in
     /// the order of [`PodHistory::close`].
-    fn decide_by_pod(self, rules: (PodRules, LimitRules), table: Arc<FunctionTable>) -> StreamVec<'scope, u64, OfPods>;
+    fn decide_by_pod(self, rules: (PodRules, LimitRules), common: &Common) -> StreamVec<'scope, u64, OfPods>;
 }
 
 impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
     fn decide_by_pod(
         self,
         (rules, limits): (PodRules, LimitRules),
-        table: Arc<FunctionTable>,
+        common: &Common,
     ) -> StreamVec<'scope, u64, OfPods> {
-        let seen = SeenSoFar::default();
-        let mut pods = Pods { rules, limits, table, histories: HashMap::new(), seen, swept: Hop(0) };
-        self.at_close(
-            "ByPod",
-            |arrived| route(&[arrived.identity().service.as_str(), arrived.identity().pod.as_str()]),
-            move |closed| pods.close(closed),
-        )
+        let (table, seen) = (Arc::clone(&common.table), SeenSoFar::default());
+        let pods = Pods { rules, limits, table, histories: HashMap::new(), seen, swept: Hop(0) };
+        self.keep_at_close(pods, |arrived| route_of(&arrived.identity().service, &arrived.identity().pod), common)
     }
+}
+
+fn route_of(service: &Service, pod: &PodId) -> u64 {
+    route(&[service.as_str(), pod.as_str()])
 }
 
 struct Pods {
@@ -132,7 +134,27 @@ struct Pods {
     swept: Hop,
 }
 
-impl Pods {
+impl State for Pods {
+    const NAME: &'static str = "by_pod";
+
+    fn save(&self, to: &mut Saving) {
+        #[expect(clippy::iter_over_hash_type, reason = "parts are sorted")]
+        for pod in &self.histories {
+            to.routed("pod", route_of(&pod.0.0, &pod.0.1), &pod);
+        }
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.histories = from.all("pod")?.into_iter().collect();
+        // What was seen is said again, which changes nothing; what is dropped when would matter no more.
+        self.swept = from.hop();
+        Ok(())
+    }
+}
+
+impl AtHop<OfPod> for Pods {
+    type Output = OfPods;
+
     fn close(&mut self, closed: Closed<OfPod>) -> Vec<OfPods> {
         let hop = Hop(closed.hop);
         let mut by_pod: BTreeMap<(Service, PodId), Vec<OfPod>> = BTreeMap::new();

@@ -17,9 +17,11 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 use timely::dataflow::operators::vec::{Delay, Map};
 
-use super::at_close::{AtClose, Closed};
+use super::at_close::{AtClose, AtHop, Closed};
 use super::by_comparison::Decision;
+use super::common::Common;
 use super::route;
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::rules::extent::extents;
 use crate::rules::summary::CLEAN_SHARE;
 
@@ -34,15 +36,15 @@ type Known = (CellKey, FanOutState);
 pub trait FanOut<'scope> {
     /// Gives a row for a function whenever the cells in which it is flagged, or what is known about the other cells,
     /// have changed.
-    fn fan_out(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow>;
+    fn fan_out(self, clock: HopClock, common: &Common) -> StreamVec<'scope, u64, FanOutRow>;
 }
 
 impl<'scope> FanOut<'scope> for StreamVec<'scope, u64, Decision> {
-    fn fan_out(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow> {
-        let changes = self.flat_map(Event::of).standing();
+    fn fan_out(self, clock: HopClock, common: &Common) -> StreamVec<'scope, u64, FanOutRow> {
+        let changes = self.flat_map(Event::of).standing(common);
         let flags = changes.clone().flat_map(|(fact, hop, by)| Some((fact.flag()?, hop, by))).as_collection();
         let cells = changes.flat_map(|(fact, hop, by)| Some((fact.cell()?, hop, by))).as_collection();
-        spread(flags, cells).rows(clock)
+        spread(flags, cells).rows(clock, common.checkpoints.begun_from())
     }
 }
 
@@ -65,18 +67,20 @@ impl Event {
     }
 
     fn route(&self) -> u64 {
-        let of_key =
-            |key: &ComparisonKey| route(&[key.service.as_str(), key.base_build.as_str(), key.head_build.as_str()]);
         match self {
-            Self::Flag(row) => of_key(&row.row.comparison),
-            Self::Cell(row) => of_key(&row.comparison),
+            Self::Flag(row) => route_of(&row.row.comparison),
+            Self::Cell(row) => route_of(&row.comparison),
             Self::Ended(id) => route(&[id.service.as_str(), id.base_name().as_str(), id.head.as_str()]),
         }
     }
 }
 
+fn route_of(key: &ComparisonKey) -> u64 {
+    route(&[key.service.as_str(), key.base_build.as_str(), key.head_build.as_str()])
+}
+
 /// A member of one of the two collections.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Fact {
     Flag(Function, Known),
     Cell(Spread, Known),
@@ -101,14 +105,13 @@ impl Fact {
 type Change = (Fact, u64, isize);
 
 trait StandingFacts<'scope> {
-    fn standing(self) -> StreamVec<'scope, u64, Change>;
+    fn standing(self, common: &Common) -> StreamVec<'scope, u64, Change>;
 }
 
 impl<'scope> StandingFacts<'scope> for StreamVec<'scope, u64, Event> {
     /// Flags and verdicts as changes of the current state.
-    fn standing(self) -> StreamVec<'scope, u64, Change> {
-        let mut standing = Standing::default();
-        self.at_close("Standing", Event::route, move |closed| standing.close(closed))
+    fn standing(self, common: &Common) -> StreamVec<'scope, u64, Change> {
+        self.keep_at_close(Standing::default(), Event::route, common)
     }
 }
 
@@ -117,9 +120,33 @@ impl<'scope> StandingFacts<'scope> for StreamVec<'scope, u64, Event> {
 struct Standing {
     flags: BTreeMap<String, Fact>,
     cells: BTreeMap<(Spread, CellKey), Fact>,
+    /// The hop before the first one, if the state is that of a checkpoint.
+    before: Hop,
 }
 
-impl Standing {
+impl State for Standing {
+    const NAME: &'static str = "standing";
+
+    fn save(&self, to: &mut Saving) {
+        self.flags.iter().for_each(|flag| to.routed("flag", route_of(&flag.1.spread().0), &flag));
+        self.cells.iter().for_each(|cell| to.routed("cell", route_of(&cell.1.spread().0), &cell));
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.flags = from.all("flag")?.into_iter().collect();
+        self.cells = from.all("cell")?.into_iter().collect();
+        self.before = from.hop().minus(1);
+        Ok(())
+    }
+}
+
+impl AtHop<Event> for Standing {
+    type Output = Change;
+
+    fn say_again(&self) -> Vec<Change> {
+        self.flags.values().chain(self.cells.values()).map(|fact| (fact.clone(), self.before.0, 1)).collect()
+    }
+
     fn close(&mut self, closed: Closed<Event>) -> Vec<Change> {
         let hop = closed.hop;
         let mut changes = Vec::new();
@@ -142,7 +169,9 @@ impl Standing {
         }
         changes
     }
+}
 
+impl Standing {
     fn forget(&mut self, id: &ComparisonId, hop: u64, changes: &mut Vec<Change>) {
         let base = id.base_name();
         let is_of = |fact: &Fact| {
@@ -202,17 +231,20 @@ fn spread<'scope>(
 }
 
 trait Rows<'scope> {
-    fn rows(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow>;
+    fn rows(self, clock: HopClock, from: Option<Hop>) -> StreamVec<'scope, u64, FanOutRow>;
 }
 
 impl<'scope> Rows<'scope> for VecCollection<'scope, u64, (Function, Vec<FanOutCell>)> {
-    /// One row per function and hop: the new cells, or none if they were only retracted.
-    fn rows(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow> {
+    /// One row per function and hop: the new cells, or none if they were only retracted. What was said before is not repeated.
+    fn rows(self, clock: HopClock, from: Option<Hop>) -> StreamVec<'scope, u64, FanOutRow> {
         let changes = self.inner.delay(|(_, hop, _), _| *hop).map(|(change, _, by)| (change, by));
         changes.at_close(
             "FanOut",
             |(((spread, _), _), _)| route(&[spread.0.service.as_str()]),
             move |closed| {
+                if from.is_some_and(|from| Hop(closed.hop) < from) {
+                    return Vec::new();
+                }
                 let mut now: BTreeMap<Function, Vec<FanOutCell>> = BTreeMap::new();
                 for ((function, cells), by) in closed.items {
                     let entry = now.entry(function).or_default();

@@ -13,10 +13,12 @@ use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concat;
 use timely::dataflow::operators::vec::{Filter, Map};
 
-use super::at_close::{AtClose, Closed};
+use super::at_close::{AtClose, AtHop, Closed};
 use super::by_comparison::Decision;
+use super::common::Common;
 use super::deliver::OutputRow;
 use super::route;
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::rules::comparisons::Plan;
 use crate::rules::incidents::{Announced, Incidents, News};
 use crate::rules::rings::paths;
@@ -26,7 +28,12 @@ use crate::rules::roll_out::RollOut;
 pub trait Incident<'scope> {
     /// Sends what was decided about a service to one worker, and gives rows of `incidents`, of `comparisons` and of
     /// `rings`, verdicts, and findings about load and memory.
-    fn incidents(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
+    fn incidents(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+        common: &Common,
+    ) -> StreamVec<'scope, u64, OutputRow>;
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,24 +43,26 @@ enum IncidentInput {
 }
 
 impl<'scope> Incident<'scope> for StreamVec<'scope, u64, Decision> {
-    fn incidents(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, OutputRow> {
-        let mut services = Services { config: config.clone(), services: BTreeMap::new() };
+    fn incidents(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+        common: &Common,
+    ) -> StreamVec<'scope, u64, OutputRow> {
+        let services = Services { config: config.clone(), services: BTreeMap::new() };
         // A comparison with history is never announced.
         let announced = self.filter(|decision| !matches!(decision, Decision::History(_)));
         let decided = announced.map(|decision| IncidentInput::Decision(Box::new(decision)));
-        decided.concat(plans.map(IncidentInput::Plan)).at_close(
-            "Incidents",
-            |input| match input {
-                IncidentInput::Decision(decision) => route(&[Subject::of_decision(decision).service.as_str()]),
-                IncidentInput::Plan(plan) => route(&[plan.service.as_str()]),
-            },
-            move |closed| services.close(closed),
-        )
+        let to_worker = |input: &IncidentInput| match input {
+            IncidentInput::Decision(decision) => route(&[Subject::of_decision(decision).service.as_str()]),
+            IncidentInput::Plan(plan) => route(&[plan.service.as_str()]),
+        };
+        decided.concat(plans.map(IncidentInput::Plan)).keep_at_close(services, to_worker, common)
     }
 }
 
 /// Builds of a service that are compared, in every type of profile.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Subject {
     service: Service,
     base: Build,
@@ -91,12 +100,14 @@ struct Services {
 }
 
 /// What is announced of the comparisons of one service.
+#[derive(Serialize, Deserialize)]
 struct Comparisons {
     incidents: BTreeMap<Subject, Incidents>,
     over_rings: OverRings,
 }
 
 /// What is announced once over all rings.
+#[derive(Serialize, Deserialize)]
 struct OverRings {
     incidents: RollOut<IncidentRow>,
     scaling: RollOut<ScalingFindingRow>,
@@ -112,7 +123,22 @@ struct ServiceNews {
     heap: Vec<HeapFindingRow>,
 }
 
-impl Services {
+impl State for Services {
+    const NAME: &'static str = "incidents";
+
+    fn save(&self, to: &mut Saving) {
+        self.services.iter().for_each(|service| to.routed("service", route(&[service.0.as_str()]), &service));
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.services = from.all("service")?.into_iter().collect();
+        Ok(())
+    }
+}
+
+impl AtHop<IncidentInput> for Services {
+    type Output = OutputRow;
+
     fn close(&mut self, closed: Closed<IncidentInput>) -> Vec<OutputRow> {
         let hop = Hop(closed.hop);
         let mut services: BTreeMap<Service, ServiceNews> = BTreeMap::new();
@@ -176,7 +202,7 @@ impl Comparisons {
                 // Rows against history alone, or findings alone.
                 continue;
             }
-            let announced = if ended { self.end(hop, &subject, news) } else { self.go_on(hop, subject, news, config) };
+            let announced = if ended { self.end(hop, &subject, news, config) } else { self.go_on(hop, subject, news, config) };
             incidents.extend(announced.incidents);
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));
             rows.extend(announced.comparisons.into_iter().map(|row| OutputRow::Comparison(Box::new(row))));
@@ -189,13 +215,13 @@ impl Comparisons {
 
     fn go_on(&mut self, hop: Hop, subject: Subject, news: News, config: &Config) -> Announced {
         let Subject { service, base, head } = subject.clone();
-        let new = || Incidents::new(service, base, head, config.clone());
-        self.incidents.entry(subject).or_insert_with(new).take(hop, news)
+        let new = || Incidents::new(service, base, head);
+        self.incidents.entry(subject).or_insert_with(new).take(hop, news, config)
     }
 
-    fn end(&mut self, hop: Hop, subject: &Subject, news: News) -> Announced {
+    fn end(&mut self, hop: Hop, subject: &Subject, news: News, config: &Config) -> Announced {
         let mut ended = self.incidents.remove(subject);
-        let incidents = ended.as_mut().map(|incidents| incidents.close(hop, news.flags)).unwrap_or_default();
+        let incidents = ended.as_mut().map(|incidents| incidents.close(hop, news.flags, config)).unwrap_or_default();
         Announced { incidents, verdict: None, comparisons: news.comparisons }
     }
 }

@@ -17,21 +17,22 @@ use timely::dataflow::operators::vec::Map;
 use self::held_pods::HeldPods;
 use self::plan::{Fact, PlanHops};
 use super::by_pod::Activity;
+use super::common::Common;
 use crate::rules::comparisons::{ComparisonRules, Plan};
 
 /// See [`Register::register`].
 pub trait Register<'scope> {
     /// Keeps the registry and gives one plan per service and hop if there is anything to do, on the worker that keeps
     /// the plans.
-    fn register(self, rules: ComparisonRules, window_hops: u64) -> StreamVec<'scope, u64, Plan>;
+    fn register(self, rules: ComparisonRules, window_hops: u64, common: &Common) -> StreamVec<'scope, u64, Plan>;
 }
 
 impl<'scope> Register<'scope> for StreamVec<'scope, u64, Activity> {
-    fn register(self, rules: ComparisonRules, window_hops: u64) -> StreamVec<'scope, u64, Plan> {
-        let pods = self.clone().held_pods(window_hops).as_collection();
+    fn register(self, rules: ComparisonRules, window_hops: u64, common: &Common) -> StreamVec<'scope, u64, Plan> {
+        let pods = self.clone().held_pods(window_hops, common).as_collection();
         let counts = pods.map(|(service, build, horizon, _)| (service, build, horizon)).count_total();
         let counted = counts.inner.map(|((held, pods), hop, change)| Fact::Pods { held, pods, change, hop });
         let activity = self.map(Fact::Activity);
-        activity.scope().concatenate([activity, counted]).plan(rules)
+        activity.scope().concatenate([activity, counted]).plan(rules, common)
     }
 }

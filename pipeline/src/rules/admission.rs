@@ -144,15 +144,28 @@ struct NumberedNames {
     round: u32,
 }
 
-#[derive(Debug)]
-struct Partition {
+/// What is known of one partition: all that decides about its next records.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Partition {
     watermark: Option<Hop>,
     /// Its time.
     clocks: Agreement,
     /// Good parts that are ahead of that.
-    early: Queue<Part<Good>>,
+    early: Queue<Arc<Part<Good>>>,
     /// Refused parts without a time, which wait for a watermark at which to book them.
     waiting: Vec<RejectedRow>,
+}
+
+impl Partition {
+    /// Of a partition that has given nothing.
+    fn new(agreement: u64) -> Self {
+        Self { watermark: None, clocks: Agreement::of(agreement), early: Queue::default(), waiting: Vec::new() }
+    }
+
+    /// Nothing more is applied before this.
+    pub fn watermark(&self) -> Option<Hop> {
+        self.watermark
+    }
 }
 
 /// What is known of the clock that gave a profile its time.
@@ -181,6 +194,16 @@ impl Admission {
     /// The watermark of a partition: nothing more is applied before it. `None` before its first time.
     pub fn watermark(&self, partition: i32) -> Option<Hop> {
         self.partitions.get(&partition).and_then(|state| state.watermark)
+    }
+
+    /// What is known of a partition so far.
+    pub fn known(&self, partition: i32) -> Partition {
+        self.partitions.get(&partition).cloned().unwrap_or_else(|| Partition::new(self.agreement))
+    }
+
+    /// Goes on with what was known of a partition.
+    pub fn resume(&mut self, partition: i32, known: Partition) {
+        self.partitions.insert(partition, known);
     }
 
     /// How many parts of a partition wait for the time on which its pods agree.
@@ -219,7 +242,7 @@ impl Admission {
             let at = part.holds.at();
             if matches!(parts.stamped, Stamped::BySender(_)) && is_ahead(at, agreed) {
                 let Partition { early, clocks, .. } = self.state(partition);
-                early.put(clocks, part.holds.sender(), at, part.holds.length(), part);
+                early.put(clocks, part.holds.sender(), at, part.holds.length(), Arc::new(part));
             } else {
                 let shown = Shown { lead: parts.behind(at, agreed), has_waited: false };
                 self.apply(part, shown, watermark, table, &mut admitted);
@@ -256,24 +279,20 @@ impl Admission {
     }
 
     fn state(&mut self, partition: i32) -> &mut Partition {
-        self.partitions.entry(partition).or_insert_with(|| Partition {
-            watermark: None,
-            clocks: Agreement::of(self.agreement),
-            early: Queue::default(),
-            waiting: Vec::new(),
-        })
+        self.partitions.entry(partition).or_insert_with(|| Partition::new(self.agreement))
     }
 
     /// Applies or refuses what has waited.
     fn settle(
         &mut self,
-        decided: Vec<(Part<Good>, Fate)>,
+        decided: Vec<(Arc<Part<Good>>, Fate)>,
         agreed: Nanos,
         watermark: Option<Hop>,
         table: &FunctionTable,
         out: &mut Vec<Admitted>,
     ) {
         for (part, fate) in decided {
+            let part = Arc::unwrap_or_clone(part);
             match fate {
                 Fate::Applied { lead } => self.apply(part, Shown { lead, has_waited: true }, watermark, table, out),
                 Fate::Rejected { lead } => self.refuse(refused(part, agreed, lead), Some(agreed), watermark, out),

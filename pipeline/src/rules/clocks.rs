@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fleetdiff_schemas::identity::{PodId, Service};
 use fleetdiff_schemas::time::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// How far an event time may lie ahead of the agreed time, or of the broker's clock. *Guess*: clocks that are kept at all
 /// differ by far less, and a profile and its transport take less.
@@ -29,7 +30,7 @@ const RECORDS: usize = 30;
 pub(crate) type Sender = (Service, PodId);
 
 /// What was heard last of a pod.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Heard {
     /// The largest event time of its last record.
     at: Nanos,
@@ -38,7 +39,7 @@ struct Heard {
 }
 
 /// The pods of one partition, and the time on which they agree.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Agreement {
     needed: usize,
     senders: BTreeMap<Sender, Heard>,

@@ -62,7 +62,7 @@ impl Plan {
 }
 
 /// What the registry knows about a service once a hop is closed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HopFacts {
     /// Builds with a counted profile at this hop, with the smallest process start among those.
     pub counted: BTreeMap<Build, Option<Nanos>>,
@@ -75,7 +75,7 @@ pub struct HopFacts {
 }
 
 /// Present pods by build: all, and those that are old.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Mixture {
     present: BTreeMap<Build, u64>,
     old: BTreeMap<Build, u64>,
@@ -92,7 +92,7 @@ impl HopFacts {
 type Place = (Hop, (bool, Option<Nanos>), Build);
 
 /// The builds, blocks and comparisons of one service so far.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ServiceHistory {
     service: Service,
     places: BTreeMap<Build, Place>,

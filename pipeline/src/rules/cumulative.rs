@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::time::Nanos;
+use serde::{Deserialize, Serialize};
 
 use crate::counts::ids::PathId;
 use crate::counts::paths::{decode_paths, encode_paths};
@@ -61,12 +62,12 @@ pub enum Taken {
 
 /// What is kept of one process: the largest count of each call path since the first snapshot, about three bytes per
 /// path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Process {
     last: Option<Last>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Last {
     at: Nanos,
     total: u64,

@@ -24,6 +24,7 @@ use fleetdiff_schemas::rows::{
 };
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, IncidentState, Severity, Support};
+use serde::{Deserialize, Serialize};
 
 use self::cells::{Cells, decisive_kind};
 use self::words::{Account, Direction, places};
@@ -57,9 +58,8 @@ pub struct Announced {
 }
 
 /// The incidents of one comparison.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Incidents {
-    config: Config,
     service: Service,
     base: Build,
     head: Build,
@@ -73,14 +73,14 @@ pub struct Incidents {
     verdict: Verdict,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Waiting {
     flag: FlagRow,
     /// Looks since it was flagged.
     looks: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Incident {
     raised: Hop,
     is_announced: bool,
@@ -93,7 +93,7 @@ struct Incident {
 }
 
 /// The verdict over all cells, and the cells that it names.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Verdict {
     verdict: ComparisonVerdict,
     regressed: BTreeSet<CellKey>,
@@ -104,9 +104,8 @@ struct Verdict {
 
 impl Incidents {
     /// A comparison without incidents, about which nothing has been said.
-    pub fn new(service: Service, base: Build, head: Build, config: Config) -> Self {
+    pub fn new(service: Service, base: Build, head: Build) -> Self {
         Self {
-            config,
             service,
             base,
             head,
@@ -119,10 +118,10 @@ impl Incidents {
     }
 
     /// Takes what happened at the close of a hop.
-    pub fn take(&mut self, hop: Hop, news: News) -> Announced {
+    pub fn take(&mut self, hop: Hop, news: News, config: &Config) -> Announced {
         let News { mut flags, mut comparisons, report } = news;
         let is_look = !comparisons.is_empty();
-        self.cells.learn(&comparisons, &report, &self.config);
+        self.cells.learn(&comparisons, &report, config);
         if is_look {
             self.waiting.values_mut().for_each(|waiting| waiting.looks += 1);
         }
@@ -132,7 +131,7 @@ impl Incidents {
         let (cleared, standing): (Vec<_>, Vec<_>) =
             flags.into_iter().partition(|flag| flag.state == FlagState::Cleared);
         for flag in standing {
-            self.stands(hop, flag, &mut touched);
+            self.stands(hop, flag, config, &mut touched);
         }
         for flag in cleared {
             self.clear(flag, &mut touched);
@@ -143,11 +142,11 @@ impl Incidents {
             self.raise(hop, &cause);
             touched.insert(cause);
         }
-        let incidents = self.announce(hop, touched);
+        let incidents = self.announce(hop, touched, config);
         let standings = self.standings(None);
         let action = self.advice(&standings);
-        let verdict = if is_look || !incidents.is_empty() { self.verdict(hop, &standings, &action) } else { None };
-        if self.config.method.is_calibrated() {
+        let verdict = if is_look || !incidents.is_empty() { self.verdict(config.clock().end_of(hop), hop, &standings, &action) } else { None };
+        if config.method.is_calibrated() {
             for row in comparisons.iter_mut().filter(|row| row.cell.is_over_all()) {
                 row.action = Some(action.clone());
             }
@@ -156,23 +155,23 @@ impl Incidents {
     }
 
     /// Takes the end of the comparison: flags that were waiting are forgotten, the others are cleared by their rows.
-    pub fn close(&mut self, hop: Hop, flags: Vec<FlagRow>) -> Vec<IncidentRow> {
+    pub fn close(&mut self, hop: Hop, flags: Vec<FlagRow>, config: &Config) -> Vec<IncidentRow> {
         let mut touched = BTreeSet::new();
         for flag in flags.into_iter().filter(|flag| flag.state == FlagState::Cleared) {
             self.clear(flag, &mut touched);
         }
-        self.announce(hop, touched)
+        self.announce(hop, touched, config)
     }
 
     /// Takes a flag that was raised or updated.
-    fn stands(&mut self, hop: Hop, flag: FlagRow, touched: &mut BTreeSet<String>) {
+    fn stands(&mut self, hop: Hop, flag: FlagRow, config: &Config, touched: &mut BTreeSet<String>) {
         let cause = flag.row.function.clone();
         let id = flag.flag_id.clone();
         if let Some(waiting) = self.waiting.get_mut(&id) {
             waiting.flag = flag;
             return;
         }
-        let waits = flag.row.count_kind == CountKind::Total && decisive_kind(&self.config) == CountKind::SelfCount;
+        let waits = flag.row.count_kind == CountKind::Total && decisive_kind(config) == CountKind::SelfCount;
         if waits && !self.standing.contains_key(&cause) {
             self.waiting.insert(id, Waiting { flag, looks: 0 });
             return;
@@ -216,8 +215,8 @@ impl Incidents {
     }
 
     /// What changed in these incidents; those that ended are forgotten.
-    fn announce(&mut self, hop: Hop, touched: BTreeSet<String>) -> Vec<IncidentRow> {
-        let rows: Vec<IncidentRow> = touched.iter().filter_map(|cause| self.row(hop, cause)).collect();
+    fn announce(&mut self, hop: Hop, touched: BTreeSet<String>, config: &Config) -> Vec<IncidentRow> {
+        let rows: Vec<IncidentRow> = touched.iter().filter_map(|cause| self.row(hop, cause, config)).collect();
         for cause in touched {
             let Some(incident) = self.standing.get_mut(&cause) else { continue };
             incident.urgency = incident.urgency();
@@ -232,7 +231,7 @@ impl Incidents {
     }
 
     /// What happened to an incident at this hop; nothing if it ended before it was announced.
-    fn row(&self, hop: Hop, cause: &str) -> Option<IncidentRow> {
+    fn row(&self, hop: Hop, cause: &str, config: &Config) -> Option<IncidentRow> {
         let incident = self.standing.get(cause)?;
         let by = incident.ended.iter().find_map(explained_by);
         let state = match (incident.is_announced, incident.flags.is_empty()) {
@@ -255,12 +254,12 @@ impl Incidents {
             head: &self.head,
             base: &self.base,
             cells: &self.cells,
-            config: &self.config,
+            config,
         };
         let lead = account.lead();
         let (severity, support) = incident.urgency();
         let id = |cause: &str, raised| incident_id(&self.service, &self.head, &self.base, cause, raised);
-        let clock = self.config.clock();
+        let clock = config.clock();
         let link = by.clone().filter(|_| state == IncidentState::Superseded);
         Some(IncidentRow {
             service: self.service.clone(),
@@ -346,7 +345,13 @@ impl Incidents {
     }
 
     /// The verdict over all cells, if it or the cells that it names differ from what was announced last.
-    fn verdict(&mut self, hop: Hop, standings: &BTreeMap<CellKey, Standing>, action: &str) -> Option<VerdictRow> {
+    fn verdict(
+        &mut self,
+        at: Nanos,
+        hop: Hop,
+        standings: &BTreeMap<CellKey, Standing>,
+        action: &str,
+    ) -> Option<VerdictRow> {
         let now = self.verdict_of(standings);
         if now == self.verdict {
             return None;
@@ -359,7 +364,7 @@ impl Incidents {
             base_build: self.base.clone(),
             head_build: self.head.clone(),
             verdict: *verdict,
-            changed_at: self.config.clock().end_of(hop),
+            changed_at: at,
             sequence: hop,
             regressed_in: places(regressed, &cells),
             improved_in: places(improved, &cells),

@@ -26,6 +26,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
+use serde::{Deserialize, Serialize};
 
 use self::emitted::Emitted;
 use self::fading::Fading;
@@ -75,7 +76,7 @@ pub struct Look {
 pub type Place = (ComparisonKey, CellKey);
 
 /// A selected row: raised as a flag, or explained by another row.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Selected {
     /// The epoch in which it was first selected.
     epoch: Hop,
@@ -90,7 +91,7 @@ struct Selected {
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum State {
     /// Selected at this look for the first time.
     New,
@@ -100,7 +101,7 @@ enum State {
     Raised(Raised),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Raised {
     at: Hop,
     /// As it was announced last.
@@ -112,7 +113,7 @@ struct Raised {
 }
 
 /// The flags of one comparison.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LiveRule {
     clock: HopClock,
     q: f64,

@@ -76,7 +76,7 @@ pub struct Ruled {
 }
 
 /// The places of one service.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ServicePlaces {
     generation: u64,
     kinds: OfEach<Places>,
@@ -139,7 +139,7 @@ impl ServicePlaces {
 }
 
 /// The places of one kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Places {
     /// Had a place in the generation before.
     earlier: Hashes,

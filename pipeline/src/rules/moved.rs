@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_statistics::evalue::ln_e_of;
+use serde::{Deserialize, Serialize};
 
 use crate::evidence::callers::CallerCounts;
 
@@ -50,7 +51,7 @@ pub struct Part<'r> {
 }
 
 /// Functions that do the same work, in another way in each build.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// What became of them.
     pub how: How,
@@ -69,7 +70,7 @@ pub struct Group {
 }
 
 /// What became of functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
     /// Each build has one of two.
     Renamed,
@@ -80,7 +81,7 @@ pub enum How {
 }
 
 /// A function of a group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     /// Stable hash.
     pub function: u64,
@@ -89,7 +90,7 @@ pub struct Member {
     /// The change of its share.
     pub change: f64,
     /// Of which kinds its rows are those of the group.
-    pub kinds: &'static [CountKind],
+    pub kinds: Vec<CountKind>,
     /// For one that is inlined: the member of which it is a part in the other build, above all.
     pub into: Option<u64>,
 }
@@ -238,7 +239,7 @@ impl Group {
             function: row.part.function,
             name: row.part.name.to_owned(),
             change: row.weight * row.part.change(),
-            kinds: row.kinds,
+            kinds: row.kinds.to_vec(),
             into: row.into,
         });
         Self {
@@ -294,8 +295,8 @@ impl Group {
 
     /// Whether it is of the same rows.
     pub fn is_of(&self, other: &Self) -> bool {
-        let kinds = |group: &Self| group.members.first().map(|member| member.kinds);
-        self.how == other.how && kinds(self) == kinds(other) && self.functions().eq(other.functions())
+        let [kinds, of_other] = [self, other].map(|group| group.members.first().map(|member| &member.kinds));
+        self.how == other.how && kinds == of_other && self.functions().eq(other.functions())
     }
 
     /// The two functions of a pair, base first.

@@ -11,6 +11,7 @@ use fleetdiff_schemas::rows::{CellRow, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::special::normal_quantile;
+use serde::{Deserialize, Serialize};
 
 use super::summary::CLEAN_SHARE;
 use crate::evidence::row::RATIO;
@@ -25,7 +26,7 @@ const FIRM_PODS: u32 = 5;
 const MOST_PODS: u32 = 10_000;
 
 /// What is missing until an unchanged cell would be found clean.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outlook {
     /// More pods of the head build.
     pub head_pods: u32,

@@ -16,6 +16,7 @@ use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, FlagR
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support};
 use fleetdiff_statistics::families::{bh_among, selected};
+use serde::{Deserialize, Serialize};
 
 use super::lifecycle::CLOSED;
 use super::method;
@@ -29,7 +30,7 @@ pub(crate) const NOT_SIGNIFICANT: &str = "not_significant";
 type Place = (ComparisonKey, CellKey, CountKind);
 
 /// The flags of one comparison.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct PlainRule {
     clock: HopClock,
     window_hops: u64,
@@ -39,7 +40,7 @@ pub struct PlainRule {
 }
 
 /// A row that is significant, as of the last look.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Significant {
     /// The hop at which it became so.
     since: Hop,

@@ -93,7 +93,7 @@ pub struct Decided {
 }
 
 /// What is remembered about one pod of one service.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PodHistory {
     seen: HashSet<ProfileKey>,
     seen_order: VecDeque<(Hop, ProfileKey)>,
@@ -108,7 +108,7 @@ pub struct PodHistory {
 }
 
 /// When a pod was first seen with a build, and the last hop at which that mattered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sight {
     first: Nanos,
     last: Hop,

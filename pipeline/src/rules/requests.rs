@@ -18,9 +18,10 @@ use std::sync::Arc;
 use fleetdiff_schemas::identity::{Build, Cohort, Identity};
 use fleetdiff_schemas::profile::{ProfileType, RequestPoint, Temporality};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
+use serde::{Deserialize, Serialize};
 
 /// A window whose samples of one type were counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedWindow {
     /// Whose.
     pub identity: Arc<Identity>,
@@ -45,7 +46,7 @@ pub struct Part {
     pub count: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Interval {
     build: Build,
     cohort: Cohort,
@@ -53,7 +54,7 @@ struct Interval {
     count: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Last {
     window: TimeRange,
     count: u64,
@@ -62,7 +63,7 @@ struct Last {
 type WindowKey = (Build, ProfileType, TimeRange);
 
 /// What is remembered of one pod.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Served {
     last: BTreeMap<(Build, u64), Last>,
     intervals: Vec<Interval>,

@@ -17,13 +17,15 @@ use std::fmt::Debug;
 use fleetdiff_schemas::fan_out::listed;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::rings::LEAST_RINGS;
 
 /// A row that says what became of a cause in one comparison, and, once over all rings, what is announced of it.
-pub trait PerRing: Clone + PartialEq + Debug {
+pub trait PerRing: Clone + PartialEq + Debug + Serialize + DeserializeOwned {
     /// What it is about, within a comparison.
-    type About: Clone + Ord + Debug;
+    type About: Clone + Ord + Debug + Serialize + DeserializeOwned;
     /// What a comparison lacks that does not have the cause, in words.
     const EVIDENCE: &'static str;
 
@@ -87,7 +89,8 @@ type Member<R> = (Build, Build, <R as PerRing>::About);
 type Cause<R> = (<R as PerRing>::About, bool);
 
 /// What stands in all comparisons of one service.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct RollOut<R: PerRing> {
     clock: HopClock,
     /// Builds that run side by side, the earliest first; as of the last hop with a plan.

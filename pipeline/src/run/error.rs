@@ -3,6 +3,8 @@
 use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::SourceError;
 
+use crate::checkpoint::Unreadable;
+
 /// Why a run ended before its sources did.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -15,6 +17,9 @@ pub enum RunError {
     /// A decision could not be written down.
     #[error("a decision could not be written down")]
     Decision(#[source] SinkError),
+    /// A checkpoint cannot be read.
+    #[error("the run cannot go on from its checkpoint")]
+    Checkpoint(#[from] Unreadable),
     /// The workers could not be started.
     #[error("the workers could not be started: {0}")]
     Worker(String),

@@ -1,6 +1,7 @@
 //! One source as the dataflow reads it: the positions of its partitions, and which are ahead, idle or ended.
 
 mod beginning;
+mod bookmarks;
 mod refused;
 mod tally;
 
@@ -13,6 +14,8 @@ use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
+pub(super) use self::bookmarks::Bookmark;
+use self::bookmarks::Bookmarks;
 use self::tally::Tally;
 use super::error::RunError;
 use super::pulse::{PartitionVitals, Pulse};
@@ -25,6 +28,9 @@ use crate::rules::watermarks::{PartitionState, Report};
 
 /// Hops that a partition may be ahead of the closed hop before it is held back.
 pub(super) const AHEAD: u64 = 12;
+
+/// Where earlier runs had bookmarks, by source and partition.
+pub(super) type Resumed = BTreeMap<(String, i32), Bookmark>;
 
 /// A source with the state of its partitions.
 pub(super) struct Reader {
@@ -41,6 +47,8 @@ pub(super) struct Reader {
     /// How often files had been completed when it last looked.
     flushes: u64,
     ended: bool,
+    /// Hops between checkpoints, if they are taken.
+    every: Option<u64>,
 }
 
 /// The position of a partition.
@@ -60,6 +68,10 @@ struct Place {
     /// The last hop under which something of it that was refused is booked.
     refused_through: Option<Hop>,
     tally: Tally,
+    /// Where this run has begun to read it, if not at its first record.
+    resumed_at: i64,
+    /// From where it would have to be read again.
+    bookmarks: Option<Bookmarks>,
 }
 
 impl Place {
@@ -74,6 +86,8 @@ impl Place {
             idle_since: None,
             refused_through: None,
             tally: Tally::default(),
+            resumed_at: 0,
+            bookmarks: None,
         }
     }
 
@@ -93,8 +107,20 @@ pub(super) struct Polling {
 }
 
 impl Reader {
-    pub(super) fn new(config: &Config, source: Box<dyn Source>, decisions: &Decisions) -> Result<Self, RunError> {
+    /// Reads a source from its beginning, or a partition from the bookmark that an earlier run had in it; bookmarks are kept for
+    /// boundaries that are `every` hops apart.
+    pub(super) fn new(
+        config: &Config,
+        mut source: Box<dyn Source>,
+        decisions: &Decisions,
+        resumed: &Resumed,
+        every: Option<u64>,
+    ) -> Result<Self, RunError> {
         let numbers = source.partitions();
+        let name = source.name().to_owned();
+        let bookmarks = numbers.iter().filter_map(|&number| Some((number, resumed.get(&(name.clone(), number))?)));
+        let bookmarks: Vec<(i32, Bookmark)> = bookmarks.map(|(number, from)| (number, from.clone())).collect();
+        bookmarks.iter().for_each(|(number, from)| source.begin_at(*number, from.offset));
         let mut reader = Self {
             returns: decisions.known_returns(source.name()),
             history: decisions.history(source.name()),
@@ -107,8 +133,13 @@ impl Reader {
             source,
             admission: Admission::new(config),
             partitions: BTreeMap::new(),
+            every,
         };
-        numbers.into_iter().try_for_each(|number| reader.begin(number))?;
+        for (number, from) in bookmarks {
+            reader.resume(number, from)?;
+        }
+        let new = numbers.into_iter().filter(|number| !resumed.contains_key(&(name.clone(), *number)));
+        new.collect::<Vec<_>>().into_iter().try_for_each(|number| reader.begin(number))?;
         Ok(reader)
     }
 
@@ -196,6 +227,10 @@ impl Reader {
         give: &mut impl FnMut(Hop, Arrived),
     ) -> Result<Polling, RunError> {
         let (partition, offset) = (record.position.partition, record.position.offset);
+        if self.partitions.get(&partition).is_some_and(|place| offset < place.resumed_at) {
+            // The transport cannot begin in the middle.
+            return Ok(Polling { busy: true, changed: Vec::new() });
+        }
         self.check_first(&record)?;
         let stays_idle = self.stays_idle(&record, open_from);
         let not_before = self.take_back(partition, offset, open_from, stays_idle)?;
@@ -209,9 +244,17 @@ impl Reader {
                 place.refused_through = place.refused_through.max(Some(*hop));
             }
             let (hop, arrived) = arrived(admitted);
+            if let Some(bookmarks) = &mut place.bookmarks {
+                bookmarks.applied(hop.max(open_from));
+            }
             give(hop, arrived);
         }
         place.next_offset = offset.saturating_add(1);
+        if let Some(bookmarks) = &mut place.bookmarks
+            && bookmarks.is_due(self.admission.watermark(partition))
+        {
+            bookmarks.place(place.next_offset, self.admission.known(partition));
+        }
         if stays_idle {
             return Ok(Polling { busy: true, changed: Vec::new() });
         }
@@ -280,6 +323,24 @@ impl Reader {
             idle.push(partition);
         }
         Ok(idle)
+    }
+
+    /// From where each partition must be read again so that nothing is missed that is applied at this boundary or later.
+    pub(super) fn bookmarks_before(&self, boundary: Hop) -> impl Iterator<Item = (i32, &Bookmark)> {
+        self.partitions.iter().filter_map(move |(number, place)| {
+            Some((*number, place.bookmarks.as_ref()?.before(boundary)?))
+        })
+    }
+
+    /// No earlier boundary than this is asked about any more.
+    pub(super) fn forget_before(&mut self, boundary: Hop) {
+        let bookmarks = self.partitions.values_mut().filter_map(|place| place.bookmarks.as_mut());
+        bookmarks.for_each(|bookmarks| bookmarks.forget_before(boundary));
+    }
+
+    /// The name of the source.
+    pub(super) fn name(&self) -> &str {
+        self.source.name()
     }
 
     /// Says how the source and its partitions are.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::{Build, PodId, Service};
+use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::StreamVec;
@@ -10,8 +11,10 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::Operator;
 
 use super::hops::Hops;
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::counts::bucket::Age;
 use crate::operators::by_pod::Activity;
+use crate::operators::common::Common;
 use crate::operators::route;
 use crate::rules::comparisons::PRESENT_HOPS;
 use crate::rules::pods::Presence;
@@ -39,27 +42,46 @@ pub(super) type HeldChange = (HeldPod, u64, isize);
 /// See [`HeldPods::held_pods`].
 pub(super) trait HeldPods<'scope> {
     /// Pods that enter and leave horizons, as changes of a collection.
-    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, HeldChange>;
+    fn held_pods(self, window_hops: u64, common: &Common) -> StreamVec<'scope, u64, HeldChange>;
 }
 
 impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
-    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, HeldChange> {
+    fn held_pods(self, window_hops: u64, common: &Common) -> StreamVec<'scope, u64, HeldChange> {
+        let mut held = HeldPodsState { window_hops, last: BTreeMap::new(), leaving: BTreeMap::new() };
+        let mut keeper = common.keeper((self.scope().index(), self.scope().peers()), &mut held);
         let pact = Exchange::new(|activity: &Activity| match activity {
             Activity::Applied => 0,
-            Activity::Counted(presence) => route(&[presence.service.as_str(), presence.pod.as_str()]),
+            Activity::Counted(presence) => route_of(&presence.service, &presence.pod),
         });
         self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(pact, "HeldPods", move |capability, _| {
             let mut hops = Hops::new(capability);
-            let mut held = HeldPodsState { window_hops, last: BTreeMap::new(), leaving: BTreeMap::new() };
+            // What counts them has no state of its own: the pods that are held enter anew.
+            let begun_from = keeper.as_ref().map_or(0, |keeper| keeper.begun_from().0);
+            let mut entering = held.enter(begun_from);
+            if !entering.is_empty() {
+                hops.begin_with(begun_from);
+            }
             move |(input, frontier), output| {
+                if !entering.is_empty()
+                    && let Some(capability) = hops.capability_at(begun_from)
+                {
+                    output.session(&capability).give_iterator(entering.drain(..));
+                }
                 input.for_each_time(|time, data| {
                     data.flat_map(|batch| batch.drain(..)).for_each(|activity| hops.put(*time.time(), activity));
                 });
-                hops.advance(frontier.frontier().first().copied(), |hop, capability, activities, _| {
+                let open_from = frontier.frontier().first().copied();
+                hops.advance(open_from, |hop, capability, activities, _| {
+                    if let Some(keeper) = &mut keeper {
+                        keeper.reach(Hop(hop), &held);
+                    }
                     let changes = held.step(hop, activities);
                     output.session(capability).give_iterator(changes.into_iter());
                     held.leaving.is_empty().then_some(0)
                 });
+                if let (Some(keeper), Some(hop)) = (&mut keeper, open_from) {
+                    keeper.reach(Hop(hop), &held);
+                }
             }
         })
     }
@@ -75,7 +97,35 @@ struct HeldPodsState {
     leaving: BTreeMap<u64, Vec<(Horizon, PodOfBuild)>>,
 }
 
+impl State for HeldPodsState {
+    const NAME: &'static str = "held_pods";
+
+    fn save(&self, to: &mut Saving) {
+        for held in &self.last {
+            let (service, _, pod) = &held.0.1;
+            to.routed("pod", route_of(service, pod), &held);
+        }
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.last = from.all("pod")?.into_iter().collect();
+        for (held, last) in &self.last {
+            self.leaving.entry(last + self.hops_of(held.0)).or_default().push(held.clone());
+        }
+        Ok(())
+    }
+}
+
+fn route_of(service: &Service, pod: &PodId) -> u64 {
+    route(&[service.as_str(), pod.as_str()])
+}
+
 impl HeldPodsState {
+    /// All pods that are held, as if they entered at this hop.
+    fn enter(&self, hop: u64) -> Vec<HeldChange> {
+        self.last.keys().map(|(horizon, key)| (named(key, *horizon), hop, 1)).collect()
+    }
+
     fn step(&mut self, hop: u64, activities: Vec<Activity>) -> Vec<HeldChange> {
         let mut changes = Vec::new();
         for activity in activities {

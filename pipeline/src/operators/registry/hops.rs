@@ -16,6 +16,16 @@ impl<D> Hops<D> {
         Self { capability: Some(capability), waiting: BTreeMap::new(), next: None }
     }
 
+    /// What is given begins with this hop, as if something had been given before.
+    pub fn begin_with(&mut self, hop: u64) {
+        self.next = Some(hop);
+    }
+
+    /// The right to give something at a hop that is not closed yet.
+    pub fn capability_at(&self, hop: u64) -> Option<Capability<u64>> {
+        self.capability.as_ref().map(|capability| capability.delayed(&hop))
+    }
+
     pub fn put(&mut self, hop: u64, item: D) {
         self.waiting.entry(hop).or_default().push(item);
     }

@@ -12,7 +12,9 @@ use timely::dataflow::operators::generic::Operator;
 
 use super::held_pods::{Held, Horizon};
 use super::hops::Hops;
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::operators::by_pod::Activity;
+use crate::operators::common::Common;
 use crate::rules::comparisons::{ComparisonRules, HopFacts, Plan, ServiceHistory};
 use crate::rules::pods::Presence;
 
@@ -28,17 +30,21 @@ pub(super) enum Fact {
 /// See [`PlanHops::plan`].
 pub(super) trait PlanHops<'scope> {
     /// One plan per service and hop if there is anything to do, from one worker.
-    fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan>;
+    fn plan(self, rules: ComparisonRules, common: &Common) -> StreamVec<'scope, u64, Plan>;
 }
 
 impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
-    fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan> {
+    fn plan(self, rules: ComparisonRules, common: &Common) -> StreamVec<'scope, u64, Plan> {
+        let mut planner = Planner { rules, services: BTreeMap::new() };
+        let mut keeper = common.keeper((self.scope().index(), self.scope().peers()), &mut planner);
         self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
             Exchange::new(|_| 0),
             "Plan",
             move |capability, _| {
                 let mut hops = Hops::new(capability);
-                let mut planner = Planner { rules, services: BTreeMap::new() };
+                if !planner.services.is_empty() {
+                    hops.begin_with(keeper.as_ref().map_or(0, |keeper| keeper.begun_from().0));
+                }
                 move |(input, frontier), output| {
                     input.for_each_time(|time, data| {
                         data.flat_map(|batch| batch.drain(..)).for_each(|fact| match &fact {
@@ -46,11 +52,18 @@ impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
                             Fact::Activity(_) => hops.put(*time.time(), fact),
                         });
                     });
-                    hops.advance(frontier.frontier().first().copied(), |hop, capability, facts, last| {
+                    let open_from = frontier.frontier().first().copied();
+                    hops.advance(open_from, |hop, capability, facts, last| {
+                        if let Some(keeper) = &mut keeper {
+                            keeper.reach(Hop(hop), &planner);
+                        }
                         let plans = planner.step(Hop(hop), facts, last);
                         output.session(capability).give_iterator(plans.into_iter());
                         planner.hops_stepped_before_next_fact()
                     });
+                    if let (Some(keeper), Some(hop)) = (&mut keeper, open_from) {
+                        keeper.reach(Hop(hop), &planner);
+                    }
                 }
             },
         )
@@ -60,6 +73,21 @@ impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
 struct Planner {
     rules: ComparisonRules,
     services: BTreeMap<Service, (ServiceHistory, HopFacts)>,
+}
+
+impl State for Planner {
+    const NAME: &'static str = "plan";
+
+    fn save(&self, to: &mut Saving) {
+        self.services.iter().for_each(|(service, (history, _))| to.routed("service", 0, &(service, history)));
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        // Which pods are held is said again.
+        let services = from.all("service")?.into_iter();
+        self.services = services.map(|(service, history)| (service, (history, HopFacts::default()))).collect();
+        Ok(())
+    }
 }
 
 impl Planner {

@@ -9,11 +9,12 @@ use fleetdiff_schemas::profile::{Decoded, Position, Profile, RequestPoint, Stamp
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::ClockRow;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
+use serde::{Deserialize, Serialize};
 
 use crate::rules::clocks::{AHEAD, APART, Agreement, Sender};
 
 /// What can be counted.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Good {
     /// A profile.
     Profile(Profile),
@@ -51,7 +52,7 @@ impl Good {
 }
 
 /// A part of a record: what it holds, and where it is.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part<T> {
     pub(super) holds: T,
     pub(super) position: Position,

@@ -1,11 +1,12 @@
 //! What is ahead of the agreed time of its partition waits until that time has come, or until it is clear that a clock is wrong.
 
 use fleetdiff_schemas::time::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::{AHEAD, APART, Agreement, Sender};
 
 /// Something that waits.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Waiting<T> {
     at: Nanos,
     /// How long it took to observe: pods that agree may differ by that much when they report.
@@ -36,7 +37,7 @@ pub(crate) enum Fate {
 }
 
 /// All that waits in one partition, in the order in which it came.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Queue<T> {
     waiting: Vec<Waiting<T>>,
 }

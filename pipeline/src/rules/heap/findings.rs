@@ -12,6 +12,7 @@ use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection};
 use fleetdiff_statistics::families::selected;
+use serde::{Deserialize, Serialize};
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
@@ -26,7 +27,7 @@ const GONE: &str = "no_longer_found";
 const NAMED: usize = 3;
 
 /// What was found so far in one comparison.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HeapFindings {
     id: ComparisonId,
     clock: HopClock,
@@ -37,7 +38,7 @@ pub(crate) struct HeapFindings {
 }
 
 /// A leak.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finding {
     raised_at: Nanos,
     cells: BTreeSet<CellKey>,

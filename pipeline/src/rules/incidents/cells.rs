@@ -9,17 +9,18 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Verdict};
+use serde::{Deserialize, Serialize};
 
 use crate::rules::advice::{PodsNow, Standing, need};
 use crate::rules::outlook::{Outlook, outlook};
 
 /// The cells of one comparison, by type of profile.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cells {
     known: BTreeMap<(ComparisonKey, CellKey), Known>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Known {
     /// At the last look.
     row: ComparisonRow,

@@ -62,6 +62,7 @@ fn explained(mut flag: FlagRow, by: &str) -> FlagRow {
 /// A comparison in two cells, look by look.
 struct Looks {
     incidents: Incidents,
+    config: Config,
     hop: u64,
     verdicts: [ComparisonVerdict; 2],
     head_pods: i64,
@@ -73,8 +74,8 @@ impl Looks {
     }
 
     fn with(config: Config) -> Self {
-        let incidents = Incidents::new("shop".into(), "v1".into(), "v2".into(), config);
-        Self { incidents, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2], head_pods: 12 }
+        let incidents = Incidents::new("shop".into(), "v1".into(), "v2".into());
+        Self { incidents, config, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2], head_pods: 12 }
     }
 
     fn look(&mut self, flags: impl IntoIterator<Item = FlagRow>) -> Announced {
@@ -95,7 +96,7 @@ impl Looks {
             comparisons: comparisons.chain([over_all]).collect(),
             report: Vec::new(),
         };
-        self.incidents.take(Hop(self.hop), news)
+        self.incidents.take(Hop(self.hop), news, &self.config)
     }
 
     /// The incidents of a look, by cause.
@@ -144,7 +145,7 @@ fn hops_without_a_look_are_not_waited_for() {
     let mut looks = Looks::new();
     looks.look([total("main", "north")]);
     for hop in 2..10 {
-        assert_eq!(looks.incidents.take(Hop(hop), News::default()), Announced::default());
+        assert_eq!(looks.incidents.take(Hop(hop), News::default(), &looks.config), Announced::default());
     }
     let only_total = Config { count_kinds: vec![CountKind::Total], ..Config::default() };
     let changes = Looks::with(only_total).changes([total("main", "north")]);
@@ -223,7 +224,7 @@ fn the_end_of_a_comparison_clears_what_stands_and_forgets_what_waits() {
     let mut looks = Looks::new();
     looks.look([own("encode", "north"), total("main", "north")]);
     let closed = [own("encode", "north"), total("main", "north")].map(|flag| cleared(flag, "comparison_closed"));
-    let rows = looks.incidents.close(Hop(9), closed.into());
+    let rows = looks.incidents.close(Hop(9), closed.into(), &looks.config);
     assert_eq!(states(&rows), [is("encode", IncidentState::Cleared)]);
     assert_eq!(rows[0].sequence, Hop(9));
     assert!(rows[0].summary.contains("one of the builds has no pods any more"), "{}", rows[0].summary);

@@ -1,12 +1,13 @@
 //! What a flag says of its row, and when it says it again.
 
 use fleetdiff_schemas::verdict::{Severity, Support};
+use serde::{Deserialize, Serialize};
 
 use super::Selected;
 use crate::evidence::row::RowEvidence;
 
 /// A selected row as a flag announces it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Emitted {
     pub theta: f64,
     half_interval: Option<f64>,

@@ -11,6 +11,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_statistics::faded::{LOOKS, is_refuted};
+use serde::{Deserialize, Serialize};
 
 use super::provisional::in_logarithms;
 use super::{FlagKey, LiveRule, State};
@@ -26,7 +27,7 @@ fn key_within(row: &CellRow) -> RowKey<'_> {
 }
 
 /// What the reports since a flag was raised say of its change.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Fading {
     /// The change with which it was raised.
     theta: f64,

@@ -13,6 +13,7 @@ use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_statistics::effect::LnInterval;
 use fleetdiff_statistics::faded::is_refuted;
+use serde::{Deserialize, Serialize};
 
 use super::{FlagKey, LiveRule, Place, may_be_raised};
 use crate::evidence::row::RowEvidence;
@@ -21,7 +22,7 @@ use crate::evidence::row::RowEvidence;
 const DECISIVE_LOOK: u64 = 3;
 
 /// What a row that rests on pods of different ages waits for.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Provisional {
     /// When the first young pods were no longer young, as far as it was known when the row was selected.
     pub until_at: Nanos,

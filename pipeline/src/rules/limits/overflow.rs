@@ -9,6 +9,7 @@ use fleetdiff_schemas::identity::{Bucket, Build, PodId, Service};
 use fleetdiff_schemas::profile::{OVERFLOW, Stack};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::Limited;
+use serde::{Deserialize, Serialize};
 
 use super::sights::{hash_of_build, hash_of_cell, hash_of_pod};
 use super::{Hashes, OfEach, Ruled, Ruling};
@@ -29,8 +30,9 @@ pub struct Overflow {
     together: Together,
 }
 
-#[derive(Debug, Default)]
-struct OfService {
+/// The places of a service that exceeds a limit.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OfService {
     /// What has a place, where not everything has.
     places: OfEach<Option<Hashes>>,
     is_full: bool,
@@ -66,6 +68,16 @@ impl OfService {
 }
 
 impl Overflow {
+    /// What workers were told.
+    pub(crate) fn of(services: impl Iterator<Item = (Service, OfService)>) -> Self {
+        Self { services: services.collect(), together: Together::new() }
+    }
+
+    /// What this worker was told, as every other; in the order of services.
+    pub(crate) fn services(&self) -> BTreeMap<&Service, &OfService> {
+        self.services.iter().collect()
+    }
+
     /// Takes what was decided at a hop, before anything of that hop is given.
     pub fn rule(&mut self, ruled: Vec<Ruled>) {
         #[expect(clippy::iter_over_hash_type, reason = "each is set to the same")]

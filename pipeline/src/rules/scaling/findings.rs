@@ -14,6 +14,7 @@ use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, ScalingVerdict};
 use fleetdiff_statistics::families::selected;
+use serde::{Deserialize, Serialize};
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
@@ -26,7 +27,7 @@ const CLOSED: &str = "comparison_closed";
 type Subject = (ProfileType, Arc<str>);
 
 /// What was found so far in one comparison.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ScalingFindings {
     id: ComparisonId,
     clock: HopClock,
@@ -39,7 +40,7 @@ pub(crate) struct ScalingFindings {
 }
 
 /// One function that scales worse.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finding {
     raised_at: Nanos,
     cells: BTreeSet<CellKey>,

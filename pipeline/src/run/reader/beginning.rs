@@ -6,6 +6,7 @@ use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{NEW_FOLDER, SourceError};
 use fleetdiff_schemas::time::Hop;
 
+use super::bookmarks::{Bookmark, Bookmarks};
 use super::{Place, Reader};
 use crate::rules::decisions::Decision;
 use crate::rules::decisions::history::{Beginning, Gone};
@@ -16,12 +17,14 @@ impl Reader {
     /// Begins with a partition that is there at the start.
     pub(super) fn begin(&mut self, partition: i32) -> Result<(), RunError> {
         let Some(held) = self.source.held(partition) else {
-            self.partitions.insert(partition, Place::unread());
+            let bookmarks = self.bookmarks_from(partition, 0);
+            self.partitions.insert(partition, Place { bookmarks, ..Place::unread() });
             return Ok(());
         };
         let beginning = self.history.begin(partition, &held).map_err(|gone| self.gone(&gone))?;
         let offset = held.start;
-        self.partitions.insert(partition, Place { next_offset: offset, is_unread: true, ..Place::unread() });
+        let bookmarks = self.bookmarks_from(partition, offset);
+        self.partitions.insert(partition, Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread() });
         match beginning {
             Beginning::Known => Ok(()),
             Beginning::Lost(lost) => self.lose(partition, lost),
@@ -29,11 +32,37 @@ impl Reader {
         }
     }
 
+    /// Goes on with a partition where an earlier run had a bookmark. Records before it may be gone by now.
+    pub(super) fn resume(&mut self, partition: i32, from: Bookmark) -> Result<(), RunError> {
+        let (offset, known) = (from.offset, from.known.clone());
+        let watermark = known.watermark();
+        self.admission.resume(partition, known);
+        let place = Place {
+            state: watermark.map_or(PartitionState::Silent, PartitionState::Watermark),
+            next_offset: offset,
+            first: watermark,
+            resumed_at: offset,
+            bookmarks: self.every.map(|every| Bookmarks::resumed(from, every)),
+            ..Place::unread()
+        };
+        self.partitions.insert(partition, place);
+        match self.source.held(partition) {
+            Some(held) if held.start > offset => self.lose(partition, offset..held.start),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first bookmark of a partition that is read from this offset on, if checkpoints are taken.
+    fn bookmarks_from(&self, partition: i32, offset: i64) -> Option<Bookmarks> {
+        self.every.map(|every| Bookmarks::begun_at(offset, self.admission.known(partition), every))
+    }
+
     /// Begins with a partition that was added. It is not waited for before it gives something, unless nothing is closed yet.
     pub(super) fn join(&mut self, partition: i32, open_from: Hop) -> Result<(), RunError> {
         let offset = self.source.held(partition).map_or(0, |held| held.start);
         self.log_beginning(partition, offset, open_from)?;
-        let mut place = Place { next_offset: offset, is_unread: true, ..Place::unread() };
+        let bookmarks = self.bookmarks_from(partition, offset);
+        let mut place = Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread() };
         if open_from > Hop(0) {
             place.state = PartitionState::Idle;
             place.idle_since = Some(place.active_at);

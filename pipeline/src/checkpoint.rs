@@ -1,0 +1,192 @@
+//! What a run must keep to go on after its end as if it had never ended.
+//!
+//! A checkpoint is a cut between two hops. An operator saves its state when everything before the boundary is closed and nothing
+//! after it has been touched, whenever that is on its worker; since rows of a hop depend only on what was closed before it, these
+//! states belong together although no worker waits for another. Sources save, by partition, from where they must be read again so
+//! that nothing that is applied from the boundary on is missed.
+//!
+//! States are saved in parts, each of a pod, cell, service or comparison, with the number by which it is routed. So a run may go on
+//! with any number of workers.
+
+mod image;
+mod parts;
+
+pub use self::image::Image;
+pub use self::parts::{Loading, Saving, Unreadable};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
+
+use self::parts::Part;
+use crate::counts::functions::FunctionTable;
+
+/// What is kept from hop to hop, on one worker.
+pub trait State {
+    /// Its name in a checkpoint.
+    const NAME: &'static str;
+
+    /// Saves it.
+    fn save(&self, to: &mut Saving);
+
+    /// Takes what was saved of it by all workers, as far as it belongs to this one.
+    ///
+    /// # Errors
+    /// If something of it cannot be read.
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable>;
+}
+
+/// Everything that a run needs to go on from one hop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Everything before this hop is closed, and nothing else.
+    pub hop: Hop,
+    /// By name of the state.
+    states: BTreeMap<String, Vec<Part>>,
+    /// The names and call paths to whose numbers states refer.
+    names: Image,
+}
+
+/// Where checkpoints go.
+pub trait Keep: Send {
+    /// Takes a checkpoint.
+    fn keep(&mut self, checkpoint: Checkpoint);
+}
+
+/// The checkpoints of a run: how often they are taken, where they go, and with which one it began. Shared by all workers.
+#[derive(Clone, Default)]
+pub struct Checkpoints {
+    begun_with: Option<Arc<Checkpoint>>,
+    taken: Option<Arc<Taken>>,
+}
+
+/// How checkpoints are taken.
+struct Taken {
+    /// Hops between two of them.
+    every: u64,
+    collected: Mutex<Collected>,
+}
+
+struct Collected {
+    /// Names of all states that a worker has.
+    expected: BTreeSet<&'static str>,
+    by_hop: BTreeMap<Hop, Collection>,
+    keep: Box<dyn Keep>,
+}
+
+/// States of one boundary: who has given them, and what.
+#[derive(Default)]
+struct Collection {
+    from: BTreeSet<(&'static str, usize)>,
+    states: BTreeMap<String, Vec<Part>>,
+}
+
+impl Checkpoints {
+    /// Takes a checkpoint at every hop whose number is a multiple of `every`, as far as time stops there.
+    #[must_use]
+    pub fn taken(self, every: u64, keep: Box<dyn Keep>) -> Self {
+        let collected = Collected { expected: BTreeSet::new(), by_hop: BTreeMap::new(), keep };
+        Self { taken: Some(Arc::new(Taken { every: every.max(1), collected: Mutex::new(collected) })), ..self }
+    }
+
+    /// Begins with a checkpoint.
+    #[must_use]
+    pub fn begun_with(self, checkpoint: Checkpoint) -> Self {
+        Self { begun_with: Some(Arc::new(checkpoint)), ..self }
+    }
+
+    /// The first hop that is not in the checkpoint with which the run began.
+    pub fn begun_from(&self) -> Option<Hop> {
+        self.begun_with.as_ref().map(|checkpoint| checkpoint.hop)
+    }
+
+    /// Hops between two checkpoints, if they are taken.
+    pub fn every(&self) -> Option<u64> {
+        self.taken.as_ref().map(|taken| taken.every)
+    }
+
+    /// The names and call paths with which the run begins.
+    ///
+    /// # Errors
+    /// If they contradict themselves.
+    pub fn table(&self) -> Result<FunctionTable, Unreadable> {
+        let image = self.begun_with.as_ref().map(|checkpoint| &checkpoint.names);
+        image.map_or_else(|| Ok(FunctionTable::default()), Image::table)
+    }
+
+    /// What saves the state of that name on a worker, which is given what was saved of it. All names must be asked for before anything
+    /// is closed.
+    ///
+    /// # Errors
+    /// If what was saved cannot be read.
+    pub fn keeper<S: State>(
+        &self,
+        (worker, workers): (usize, usize),
+        table: &Arc<FunctionTable>,
+        state: &mut S,
+    ) -> Result<Keeper, Unreadable> {
+        if let Some(taken) = &self.taken {
+            taken.lock().expected.insert(S::NAME);
+        }
+        if let Some(checkpoint) = &self.begun_with {
+            let parts = checkpoint.states.get(S::NAME).map_or(&[][..], Vec::as_slice);
+            state.load(&Loading { name: S::NAME, hop: checkpoint.hop, parts, worker, workers })?;
+        }
+        let begun_from = self.begun_from().unwrap_or_default();
+        Ok(Keeper { taken: self.taken.clone(), table: Arc::clone(table), worker, workers, begun_from, saved: begun_from })
+    }
+}
+
+impl Taken {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Collected> {
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Saves a state on one worker at the boundaries of checkpoints.
+pub struct Keeper {
+    taken: Option<Arc<Taken>>,
+    table: Arc<FunctionTable>,
+    worker: usize,
+    workers: usize,
+    begun_from: Hop,
+    /// The last boundary.
+    saved: Hop,
+}
+
+impl Keeper {
+    /// The first hop that is not in the checkpoint with which the run began; 0 without one.
+    pub fn begun_from(&self) -> Hop {
+        self.begun_from
+    }
+
+    /// Everything before `hop` is closed, and nothing from it on: saves the state if a boundary has been passed, and gives that.
+    pub fn reach<S: State>(&mut self, hop: Hop, state: &S) -> Option<Hop> {
+        let taken = self.taken.as_ref()?;
+        let boundary = Hop(hop.0 - hop.0 % taken.every);
+        if boundary <= self.saved {
+            return None;
+        }
+        self.saved = boundary;
+        let mut saving = Saving::new(boundary, self.worker);
+        state.save(&mut saving);
+        let mut collected = taken.lock();
+        let collection = collected.by_hop.entry(boundary).or_default();
+        collection.from.insert((S::NAME, self.worker));
+        collection.states.entry(S::NAME.to_owned()).or_default().append(&mut saving.into_parts());
+        if collection.from.len() < collected.expected.len() * self.workers {
+            return Some(boundary);
+        }
+        // What was given for earlier boundaries will not be completed any more: somebody has passed them without stopping.
+        let later = collected.by_hop.split_off(&boundary.plus(1));
+        let complete = std::mem::replace(&mut collected.by_hop, later).remove(&boundary).unwrap_or_default();
+        let mut states = complete.states;
+        states.values_mut().for_each(|parts| parts.sort_unstable());
+        // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.
+        let names = Image::of(&self.table);
+        collected.keep.keep(Checkpoint { hop: boundary, states, names });
+        Some(boundary)
+    }
+}

@@ -1,0 +1,31 @@
+//! The names and call paths of a process with their numbers.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+use crate::counts::functions::FunctionTable;
+use crate::counts::ids::{FunctionId, PathId};
+
+/// Names and call paths with the numbers by which states know them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Ascending by number.
+    names: Vec<(FunctionId, Arc<str>)>,
+    /// Each by its number with the path without its last function, and that function; ascending by number.
+    paths: Vec<(PathId, (PathId, FunctionId))>,
+}
+
+impl Image {
+    pub(super) fn of(table: &FunctionTable) -> Self {
+        // NB: paths first. A path that is met later may have a name that is not in the image; a name without a path does no harm.
+        let paths = table.paths().numbered();
+        Self { names: table.numbered(), paths }
+    }
+
+    pub(super) fn table(&self) -> Result<FunctionTable, Unreadable> {
+        FunctionTable::of(&self.names, &self.paths)
+            .ok_or_else(|| Unreadable { state: "names".to_owned(), detail: "a number is given twice".to_owned() })
+    }
+}

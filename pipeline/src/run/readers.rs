@@ -1,0 +1,53 @@
+//! The readers of one worker, and from where they would have to read again.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::source::Source;
+
+use super::RunError;
+use super::reader::{Reader, Resumed};
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
+use crate::rules::decisions::Decisions;
+
+/// All sources of a worker.
+#[derive(Default)]
+pub(super) struct Readers {
+    pub(super) each: Vec<Reader>,
+    /// Where the run begins, if with a checkpoint.
+    resumed: Resumed,
+}
+
+impl Readers {
+    /// Opens sources; bookmarks are kept for boundaries that are `every` hops apart.
+    pub(super) fn open(
+        &mut self,
+        config: &Config,
+        sources: Vec<Box<dyn Source>>,
+        decisions: &Decisions,
+        every: Option<u64>,
+    ) -> Result<(), RunError> {
+        let resumed = std::mem::take(&mut self.resumed);
+        let readers = sources.into_iter().map(|source| Reader::new(config, source, decisions, &resumed, every));
+        self.each = readers.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+}
+
+impl State for Readers {
+    const NAME: &'static str = "sources";
+
+    fn save(&self, to: &mut Saving) {
+        let boundary = to.boundary();
+        for reader in &self.each {
+            for (partition, bookmark) in reader.bookmarks_before(boundary) {
+                to.shared("partition", &((reader.name(), partition), bookmark));
+            }
+        }
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        self.resumed = from.all("partition")?.into_iter().collect::<BTreeMap<_, _>>();
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! A run that goes on from a checkpoint writes the rows that it would have written had it never ended.
+
+use std::sync::{Arc, Mutex};
+
+use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
+use fleetdiff_pipeline::run::in_memory::{Collected, sources};
+use fleetdiff_pipeline::run::{Service, run_service};
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::{Sink, SinkError};
+use fleetdiff_schemas::time::Hop;
+
+/// Keeps all checkpoints.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Checkpoint>>>);
+
+impl Keep for Kept {
+    fn keep(&mut self, checkpoint: Checkpoint) {
+        self.0.lock().unwrap().push(checkpoint);
+    }
+}
+
+/// Keeps the tables of each hop, and gives them to another sink too.
+#[derive(Clone)]
+struct ByHop<S> {
+    hops: Arc<Mutex<Vec<(Hop, Tables)>>>,
+    sink: S,
+}
+
+impl<S: Sink> Sink for ByHop<S> {
+    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
+        self.hops.lock().unwrap().push((hop, tables.clone()));
+        self.sink.take(hop, tables)
+    }
+}
+
+/// A run that takes checkpoints.
+pub struct Taken {
+    config: Config,
+    partitions: Vec<Vec<Decoded>>,
+    checkpoints: Vec<Checkpoint>,
+    hops: Vec<(Hop, Tables)>,
+}
+
+impl Taken {
+    /// Runs with checkpoints every so many hops; its rows go to `sink` too.
+    pub fn by_run(
+        config: &Config,
+        partitions: &[Vec<Decoded>],
+        workers: usize,
+        every: u64,
+        sink: impl Sink + Clone + 'static,
+    ) -> Self {
+        Self::after(None, config, partitions, workers, every, sink)
+    }
+
+    fn after(
+        before: Option<Checkpoint>,
+        config: &Config,
+        partitions: &[Vec<Decoded>],
+        workers: usize,
+        every: u64,
+        sink: impl Sink + Clone + 'static,
+    ) -> Self {
+        let (kept, by_hop) = (Kept::default(), ByHop { hops: Arc::default(), sink });
+        let checkpoints = Checkpoints::default().taken(every, Box::new(kept.clone()));
+        let checkpoints = before.into_iter().fold(checkpoints, Checkpoints::begun_with);
+        let service = Service { checkpoints, ..Service::default() };
+        run_service(config, workers, sources(partitions.to_vec()), Box::new(by_hop.clone()), service).unwrap();
+        let (checkpoints, hops) = (kept.0.lock().unwrap().clone(), by_hop.hops.lock().unwrap().clone());
+        Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
+    }
+
+    /// How many checkpoints were taken.
+    pub fn count(&self) -> usize {
+        self.checkpoints.len()
+    }
+
+    /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
+    pub fn go_on(&self, number: usize, workers: usize, what: &str) -> Self {
+        let checkpoint = self.checkpoints[number % self.checkpoints.len()].clone();
+        let from = checkpoint.hop;
+        let every = 1 + u64::try_from(number).unwrap() % 7;
+        let run =
+            Self::after(Some(checkpoint), &self.config, &self.partitions, workers, every, Collected::default());
+        let expected: Vec<&(Hop, Tables)> = self.hops.iter().filter(|(hop, _)| *hop >= from).collect();
+        let got: Vec<&(Hop, Tables)> = run.hops.iter().collect();
+        for (expected, got) in expected.iter().zip(&got) {
+            assert_eq!(expected, got, "{what}: after the checkpoint of {from:?}, with {workers} workers");
+        }
+        assert_eq!(expected.len(), got.len(), "{what}: hops after the checkpoint of {from:?}");
+        run
+    }
+}
