@@ -70,6 +70,23 @@ impl AlertLog {
         if ordered.is_empty() { Ok(()) } else { self.file.sync_data().map_err(|error| unwritable(&self.path, &error)) }
     }
 
+    /// Where the next alert will be, for a run that goes on from here: bytes and number of alerts before it.
+    pub fn position(&self) -> (usize, u64) {
+        (self.position, self.alerts)
+    }
+
+    /// Goes on where an earlier run was.
+    ///
+    /// # Errors
+    /// [`OutputError::Nondeterministic`]: the file is shorter than it was then.
+    pub fn go_on_at(&mut self, (position, alerts): (usize, u64)) -> Result<(), OutputError> {
+        if self.existing.len() < position {
+            return Err(self.differs(format!("it is shorter than when the checkpoint was taken: {alerts} alerts")));
+        }
+        (self.position, self.alerts) = (position, alerts);
+        Ok(())
+    }
+
     /// Ends the run.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 mod agent;
 pub mod alerts;
+pub mod checkpoints;
 pub mod files;
 pub mod kafka;
 pub mod lock;

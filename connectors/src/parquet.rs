@@ -86,6 +86,11 @@ impl ParquetOutput {
         Self { folder, interval, metadata: FileMetadata::of_this_program(configuration), begun: false }
     }
 
+    /// Goes on after an earlier run: the interval in which that began has a file of every table already.
+    pub fn go_on(&mut self) {
+        self.begun = true;
+    }
+
     /// The interval that a file spans.
     pub fn interval(&self) -> FlushInterval {
         self.interval

@@ -21,6 +21,7 @@ use fleetdiff_schemas::alert::Alert;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::{Deserialize, Serialize};
 
 use self::guidance::GuidanceLog;
 
@@ -87,6 +88,15 @@ pub(crate) struct Sent {
     pub(crate) rows: Vec<Tables>,
     /// Alerts.
     pub(crate) alerts: usize,
+}
+
+/// What another run must know of an output to go on with it.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// Rows that wait for the end of their interval.
+    waiting: Vec<Tables>,
+    /// Where the file of alerts was, if there is one.
+    alerts: Option<(usize, u64)>,
 }
 
 /// The output of a run, hop by hop.
@@ -170,6 +180,31 @@ impl Output {
             self.receivers.offer(&alerts, end);
         }
         Ok(sent)
+    }
+
+    /// Writes the files that are complete, given that all rows of hops that end at or before `through` were taken, and gives what a run
+    /// must know to go on from there. `None` as long as rows are compared with those of an earlier run.
+    pub(crate) fn save(&mut self, through: Nanos) -> Result<(Sent, Option<Vec<u8>>), SinkError> {
+        let rows = self.pending.take_complete(through);
+        let files = self.parquet.write(&rows)?.files.len();
+        let alerts = match &self.alerts {
+            AlertTarget::File(log) => Some(log.position()),
+            AlertTarget::Topic(_) | AlertTarget::Nowhere => None,
+        };
+        let saved = Saved { waiting: self.pending.waiting().to_vec(), alerts };
+        let saved = self.held.is_empty().then(|| postcard::to_stdvec(&saved)).transpose()?;
+        Ok((Sent { files, rows, alerts: 0 }, saved))
+    }
+
+    /// Goes on with what was saved.
+    pub(crate) fn resume(&mut self, saved: &[u8]) -> Result<(), SinkError> {
+        let Saved { waiting, alerts } = postcard::from_bytes(saved)?;
+        waiting.into_iter().for_each(|rows| self.pending.push(rows));
+        self.parquet.go_on();
+        if let (AlertTarget::File(log), Some(position)) = (&mut self.alerts, alerts) {
+            log.go_on_at(position)?;
+        }
+        Ok(())
     }
 
     /// Writes the rows that wait for the end of their interval, and gives them.

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use self::parts::Part;
 use crate::counts::functions::FunctionTable;
+use crate::run::readers::Readers;
 
 /// What is kept from hop to hop, on one worker.
 pub trait State {
@@ -47,6 +48,37 @@ pub struct Checkpoint {
     states: BTreeMap<String, Vec<Part>>,
     /// The names and call paths to whose numbers states refer.
     names: Image,
+}
+
+impl Checkpoint {
+    /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
+    pub const FORMAT: u32 = 1;
+
+    /// As bytes.
+    ///
+    /// # Panics
+    /// Never: all states are of types that can be written.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        parts::bytes_of(self)
+    }
+
+    /// From the bytes of a checkpoint of the same [format](Self::FORMAT).
+    ///
+    /// # Errors
+    /// If they are others.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Unreadable> {
+        parts::read("checkpoint", bytes)
+    }
+
+    /// The offset of each partition of a source from which it must be read again.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn offsets(&self, source: &str) -> Result<BTreeMap<i32, i64>, Unreadable> {
+        let parts = self.states.get(Readers::NAME).map_or(&[][..], Vec::as_slice);
+        let loading = Loading { name: Readers::NAME, hop: self.hop, parts, worker: 0, workers: 1 };
+        Readers::offsets(&loading, source)
+    }
 }
 
 /// Where checkpoints go.
@@ -135,7 +167,14 @@ impl Checkpoints {
             state.load(&Loading { name: S::NAME, hop: checkpoint.hop, parts, worker, workers })?;
         }
         let begun_from = self.begun_from().unwrap_or_default();
-        Ok(Keeper { taken: self.taken.clone(), table: Arc::clone(table), worker, workers, begun_from, saved: begun_from })
+        Ok(Keeper {
+            taken: self.taken.clone(),
+            table: Arc::clone(table),
+            worker,
+            workers,
+            begun_from,
+            saved: begun_from,
+        })
     }
 }
 
@@ -172,10 +211,11 @@ impl Keeper {
         self.saved = boundary;
         let mut saving = Saving::new(boundary, self.worker);
         state.save(&mut saving);
+        let Some(mut parts) = saving.into_parts() else { return Some(boundary) };
         let mut collected = taken.lock();
         let collection = collected.by_hop.entry(boundary).or_default();
         collection.from.insert((S::NAME, self.worker));
-        collection.states.entry(S::NAME.to_owned()).or_default().append(&mut saving.into_parts());
+        collection.states.entry(S::NAME.to_owned()).or_default().append(&mut parts);
         if collection.from.len() < collected.expected.len() * self.workers {
             return Some(boundary);
         }

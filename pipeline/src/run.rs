@@ -4,7 +4,7 @@ mod error;
 pub mod in_memory;
 pub mod pulse;
 mod reader;
-mod readers;
+pub(crate) mod readers;
 
 pub use self::error::RunError;
 
@@ -164,7 +164,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     let (input, capability) = worker.dataflow::<u64, _, _>(|scope| {
         let (input, arrived) = scope.new_unordered_input::<CapacityContainerBuilder<Vec<Arrived>>>();
         let outputs = build(arrived, config, &shared.limits, &shared.common);
-        outputs.rows.deliver(shared.sink.clone()).probe_with(&probe);
+        outputs.rows.deliver(shared.sink.clone(), &shared.common).probe_with(&probe);
         input
     });
     let sources = sources(index, peers).unwrap_or_else(|failure| {

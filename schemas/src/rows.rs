@@ -403,7 +403,7 @@ pub struct RejectedRow {
 }
 
 /// Rows of every table, in any order.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tables {
     /// Rows of functions in cells.
     pub cells: Vec<CellRow>,

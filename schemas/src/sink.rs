@@ -12,6 +12,23 @@ pub trait Sink: Send {
     /// # Errors
     /// Any reason why the sink cannot take them; the run then ends.
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError>;
+
+    /// Everything of hops before `boundary` was taken, and nothing of later ones: writes what can be written, and gives what another
+    /// sink must know to go on from here. `None` if none could.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    fn save(&mut self, _boundary: Hop) -> Result<Option<Vec<u8>>, SinkError> {
+        Ok(None)
+    }
+
+    /// Goes on with what another sink has [saved](Self::save), before anything is taken.
+    ///
+    /// # Errors
+    /// If it cannot be read, or what it refers to is gone.
+    fn resume(&mut self, _saved: &[u8]) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 /// The reason why a sink could not take rows.

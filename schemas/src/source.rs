@@ -46,10 +46,6 @@ pub trait Source: Send {
         None
     }
 
-    /// Called before the first poll: records before this offset of a partition are not needed. A transport that cannot begin in the
-    /// middle gives them all the same.
-    fn begin_at(&mut self, _partition: i32, _offset: i64) {}
-
     /// Gives what is available, and waits at most a few milliseconds for it.
     ///
     /// # Errors

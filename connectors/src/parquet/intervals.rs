@@ -93,6 +93,11 @@ impl PendingRows {
         complete
     }
 
+    /// The rows that wait.
+    pub fn waiting(&self) -> &[Tables] {
+        &self.pushed
+    }
+
     /// Gives every row that is left, at the end of a run.
     pub fn take_all(&mut self) -> Vec<Tables> {
         std::mem::take(&mut self.pushed)

@@ -1,5 +1,6 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
+mod checkpoints;
 mod console;
 mod decisions;
 mod done;
@@ -13,6 +14,7 @@ mod status;
 mod supervisor;
 mod ticker;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicS
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
+use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
 use fleetdiff_pipeline::run::pulse::{Pulse, wall_now};
@@ -32,6 +35,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 
+use self::checkpoints::{Checkpointing, Owner};
 use self::console::{Console, InUse, Overview, Terms};
 use self::metrics::{Latencies, Metrics};
 use self::reload::{Origin, Reload, Takers};
@@ -93,6 +97,7 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let latencies = Latencies::new();
     let partitions = Partitions::ask(configuration)?;
     let (output, guidance) = open(configuration, partitions, &receivers, &stop)?;
+    let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
     let decisions = decisions::open(&configuration.output.folder)?;
     let decisions = decisions.with_output_before(output.written_before(config.clock()));
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
@@ -110,13 +115,16 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
     supervisor::ready();
-    let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse: console.pulse().clone() };
-    let sources = sources(configuration, partitions, args.until_end);
+    let sources = sources(configuration, partitions, args.until_end, checkpointing.begun_with())?;
+    let (checkpoints, writing) = checkpointing.start();
+    let pulse = console.pulse().clone();
+    let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse, checkpoints };
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
     if let Some(reload) = reload {
         reload.finish();
     }
     supervisor::stopping();
+    writing.finish();
     let ended = ended.and_then(|ended| match ended {
         Ended::Complete => service.finish().map(|()| ended),
         Ended::Stopped => Ok(ended),
@@ -228,12 +236,36 @@ fn open(
     Ok((output, guidance))
 }
 
-fn sources(configuration: &Configuration, partitions: Partitions, until_end: bool) -> Arc<SourceFactory> {
+/// The checkpoints of the output folder. A bounded read ends all intervals, so that nothing goes on from it, and it goes on from nothing.
+fn open_checkpoints(
+    configuration: &Configuration,
+    until_end: bool,
+    console: &Arc<Console>,
+) -> Result<Checkpointing, Failure> {
+    if until_end {
+        return Ok(Checkpointing::default());
+    }
+    let output = &configuration.output;
+    let clock = configuration.dataflow().clock();
+    let owner = Owner { folder: &output.folder, configuration: configuration.of_topic_as_json(), clock };
+    Checkpointing::open(owner, output.checkpoint_every, Arc::clone(console))
+}
+
+fn sources(
+    configuration: &Configuration,
+    partitions: Partitions,
+    until_end: bool,
+    begun_with: Option<&Checkpoint>,
+) -> Result<Arc<SourceFactory>, Failure> {
     let (kafka, options) = (configuration.kafka.clone(), configuration.of_records());
-    Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        let open = |topic: &str, count, contents| -> Result<Box<dyn Source>, SourceError> {
+    let offsets = |topic: &str| begun_with.map_or_else(|| Ok(BTreeMap::new()), |checkpoint| checkpoint.offsets(topic));
+    let of_profiles = offsets(&kafka.topic).map_err(RunError::Checkpoint)?;
+    let of_requests = offsets(&kafka.metrics_topic).map_err(RunError::Checkpoint)?;
+    Ok(Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        let open = |topic: &str, count, contents, start: &BTreeMap<i32, i64>| -> Result<Box<dyn Source>, SourceError> {
             let args = TopicSettings {
                 until_end,
+                start: start.clone(),
                 identity: kafka.identity(),
                 give_up_after: kafka.give_up_after,
                 ..TopicSettings::new(topic)
@@ -242,14 +274,14 @@ fn sources(configuration: &Configuration, partitions: Partitions, until_end: boo
             Ok(Box::new(source.map_err(|failure| failure.into_source_error(topic))?))
         };
         let profiles = Contents::Profiles(kafka.format.decoder(&options));
-        let mut sources = vec![open(&kafka.topic, partitions.profiles, profiles)?];
+        let mut sources = vec![open(&kafka.topic, partitions.profiles, profiles, &of_profiles)?];
         if !kafka.metrics_topic.is_empty() {
             let requests = RequestDecoder::new(&options, kafka.request_metrics.iter().cloned());
             let requests = Contents::Requests(Box::new(requests));
-            sources.push(open(&kafka.metrics_topic, partitions.requests, requests)?);
+            sources.push(open(&kafka.metrics_topic, partitions.requests, requests, &of_requests)?);
         }
         Ok(sources)
-    })
+    }))
 }
 
 /// Set by SIGHUP.

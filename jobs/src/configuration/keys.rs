@@ -306,6 +306,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "output.flush" = output.flush, WORK, Output "flush" "DURATION":
         "Event time that one file covers; must divide an hour."
         "guess: files of some MB";
+    "output.checkpoint_every" = output.checkpoint_every, WORK, Output "checkpoint-every" "DURATION":
+        "Event time between two checkpoints, with which a service that starts again goes on at once; 0s for none, so that it reads the topic from its beginning. Not used with --until-end."
+        "guess: a minute or two of records to read again";
     "output.metrics" = output.metrics, WORK, Output "metrics" "FILE":
         "File for metrics in the Prometheus text format, rewritten every 10 s; empty for none."
         "guess: many have another way";

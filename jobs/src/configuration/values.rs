@@ -85,6 +85,8 @@ pub(crate) struct Output {
     pub(crate) folder: PathBuf,
     /// Event time that a file spans.
     pub(crate) flush: Duration,
+    /// Event time between checkpoints; 0 for none.
+    pub(crate) checkpoint_every: Duration,
     /// The file of metrics; empty for none.
     pub(crate) metrics: String,
 }
@@ -155,6 +157,7 @@ impl Default for Configuration {
             output: Output {
                 folder: "fleetdiff-output".into(),
                 flush: Duration::from_secs(600),
+                checkpoint_every: Duration::from_secs(120),
                 metrics: String::new(),
             },
             status: Status { listen: "127.0.0.1:9464".to_owned(), ready_within: Duration::from_secs(60) },

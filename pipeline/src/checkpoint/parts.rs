@@ -28,11 +28,12 @@ pub struct Saving {
     boundary: Hop,
     worker: usize,
     parts: Vec<Part>,
+    is_refused: bool,
 }
 
 impl Saving {
     pub(super) fn new(boundary: Hop, worker: usize) -> Self {
-        Self { boundary, worker, parts: Vec::new() }
+        Self { boundary, worker, parts: Vec::new(), is_refused: false }
     }
 
     /// The first hop that is not in the checkpoint.
@@ -58,13 +59,16 @@ impl Saving {
     }
 
     fn put(&mut self, kind: &'static str, place: Place, part: &impl Serialize) {
-        #[expect(clippy::expect_used, reason = "it fails only for types that do not say their lengths, of which no state has any")]
-        let bytes = postcard::to_stdvec(part).expect("a state has only types that postcard can write");
-        self.parts.push(Part { kind: kind.to_owned(), place, bytes });
+        self.parts.push(Part { kind: kind.to_owned(), place, bytes: bytes_of(part) });
     }
 
-    pub(super) fn into_parts(self) -> Vec<Part> {
-        self.parts
+    /// No run could go on from this state: there is no checkpoint here.
+    pub fn refuse(&mut self) {
+        self.is_refused = true;
+    }
+
+    pub(super) fn into_parts(self) -> Option<Vec<Part>> {
+        (!self.is_refused).then_some(self.parts)
     }
 }
 
@@ -99,11 +103,22 @@ impl Loading<'_> {
     }
 
     fn read<T: DeserializeOwned>(&self, part: &Part) -> Result<T, Unreadable> {
-        let unreadable =
-            |detail: String| Unreadable { state: format!("{}, {}", self.name, part.kind), detail };
-        let (read, rest) = postcard::take_from_bytes(&part.bytes).map_err(|error| unreadable(error.to_string()))?;
-        if rest.is_empty() { Ok(read) } else { Err(unreadable(format!("{} bytes too many", rest.len()))) }
+        read(&format!("{}, {}", self.name, part.kind), &part.bytes)
     }
+}
+
+pub(super) fn bytes_of(part: &impl Serialize) -> Vec<u8> {
+    #[expect(
+        clippy::expect_used,
+        reason = "it fails only for types that do not say their lengths, of which no state has any"
+    )]
+    postcard::to_stdvec(part).expect("a state has only types that postcard can write")
+}
+
+pub(super) fn read<T: DeserializeOwned>(state: &str, bytes: &[u8]) -> Result<T, Unreadable> {
+    let unreadable = |detail: String| Unreadable { state: state.to_owned(), detail };
+    let (read, rest) = postcard::take_from_bytes(bytes).map_err(|error| unreadable(error.to_string()))?;
+    if rest.is_empty() { Ok(read) } else { Err(unreadable(format!("{} bytes too many", rest.len()))) }
 }
 
 fn index_of_route(route: u64) -> usize {

@@ -110,11 +110,7 @@ pub trait DecideByPod<'scope> {
 }
 
 impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
-    fn decide_by_pod(
-        self,
-        (rules, limits): (PodRules, LimitRules),
-        common: &Common,
-    ) -> StreamVec<'scope, u64, OfPods> {
+    fn decide_by_pod(self, (rules, limits): (PodRules, LimitRules), common: &Common) -> StreamVec<'scope, u64, OfPods> {
         let (table, seen) = (Arc::clone(&common.table), SeenSoFar::default());
         let pods = Pods { rules, limits, table, histories: HashMap::new(), seen, swept: Hop(0) };
         self.keep_at_close(pods, |arrived| route_of(&arrived.identity().service, &arrived.identity().pod), common)

@@ -12,7 +12,9 @@ use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 
-use super::at_close::AtClose;
+use super::at_close::{AtClose, AtHop, Closed};
+use super::common::Common;
+use crate::checkpoint::{Loading, Saving, State, Unreadable};
 
 /// A row of any table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +81,24 @@ impl SharedSink {
         }
     }
 
+    fn save(&self, boundary: Hop) -> Option<Vec<u8>> {
+        let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_some() {
+            return None;
+        }
+        sink.save(boundary).unwrap_or_else(|error| {
+            *failure = Some(error);
+            None
+        })
+    }
+
+    fn resume(&self, saved: &[u8]) {
+        let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = sink.resume(saved).err();
+        }
+    }
+
     /// Whether the sink has failed.
     pub fn has_failed(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.is_some()
@@ -94,19 +114,47 @@ impl SharedSink {
 pub trait Deliver<'scope> {
     /// Sends all rows of a hop to worker 0 and gives them, sorted, to the sink. Outputs each hop once it has been
     /// delivered.
-    fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64>;
+    fn deliver(self, sink: SharedSink, common: &Common) -> StreamVec<'scope, u64, u64>;
 }
 
 impl<'scope> Deliver<'scope> for StreamVec<'scope, u64, OutputRow> {
-    fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64> {
-        self.at_close(
-            "Deliver",
-            |_| 0,
-            move |closed| {
-                sink.take(Hop(closed.hop), tables(closed.items));
-                vec![closed.hop]
-            },
-        )
+    fn deliver(self, sink: SharedSink, common: &Common) -> StreamVec<'scope, u64, u64> {
+        let delivery = ToSink { sink, is_first: self.scope().index() == 0 };
+        self.keep_at_close(delivery, |_| 0, common)
+    }
+}
+
+/// Gives rows to the sink.
+struct ToSink {
+    sink: SharedSink,
+    /// Whether this is the worker that does.
+    is_first: bool,
+}
+
+impl State for ToSink {
+    const NAME: &'static str = "sink";
+
+    fn save(&self, to: &mut Saving) {
+        if self.is_first {
+            match self.sink.save(to.boundary()) {
+                Some(saved) => to.routed("saved", 0, &saved),
+                None => to.refuse(),
+            }
+        }
+    }
+
+    fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
+        from.all("saved")?.iter().for_each(|saved: &Vec<u8>| self.sink.resume(saved));
+        Ok(())
+    }
+}
+
+impl AtHop<OutputRow> for ToSink {
+    type Output = u64;
+
+    fn close(&mut self, closed: Closed<OutputRow>) -> Vec<u64> {
+        self.sink.take(Hop(closed.hop), tables(closed.items));
+        vec![closed.hop]
     }
 }
 

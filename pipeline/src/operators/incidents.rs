@@ -202,7 +202,8 @@ impl Comparisons {
                 // Rows against history alone, or findings alone.
                 continue;
             }
-            let announced = if ended { self.end(hop, &subject, news, config) } else { self.go_on(hop, subject, news, config) };
+            let announced =
+                if ended { self.end(hop, &subject, news, config) } else { self.go_on(hop, subject, news, config) };
             incidents.extend(announced.incidents);
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));
             rows.extend(announced.comparisons.into_iter().map(|row| OutputRow::Comparison(Box::new(row))));

@@ -77,8 +77,7 @@ impl<'scope> KeepWithin<'scope> for StreamVec<'scope, u64, OfPods> {
         let ruled = sights.keep_at_close(places, |sights| route(&[sights.service.as_str()]), common);
         let ruled =
             ruled.flat_map(move |ruled| (0..workers).map(move |worker| Given::Ruled { worker, ruled: ruled.clone() }));
-        let together =
-            Together { rules, clock, table: Arc::clone(&common.table), overflow: Overflow::default() };
+        let together = Together { rules, clock, table: Arc::clone(&common.table), overflow: Overflow::default() };
         let given = outputs.map(move |output| Given::Output { worker, output }).concat(ruled);
         let to_worker = |given: &Given| match given {
             Given::Output { worker, .. } | Given::Ruled { worker, .. } => *worker,

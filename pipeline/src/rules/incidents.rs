@@ -145,7 +145,11 @@ impl Incidents {
         let incidents = self.announce(hop, touched, config);
         let standings = self.standings(None);
         let action = self.advice(&standings);
-        let verdict = if is_look || !incidents.is_empty() { self.verdict(config.clock().end_of(hop), hop, &standings, &action) } else { None };
+        let verdict = if is_look || !incidents.is_empty() {
+            self.verdict(config.clock().end_of(hop), hop, &standings, &action)
+        } else {
+            None
+        };
         if config.method.is_calibrated() {
             for row in comparisons.iter_mut().filter(|row| row.cell.is_over_all()) {
                 row.action = Some(action.clone());

@@ -111,7 +111,7 @@ impl Reader {
     /// boundaries that are `every` hops apart.
     pub(super) fn new(
         config: &Config,
-        mut source: Box<dyn Source>,
+        source: Box<dyn Source>,
         decisions: &Decisions,
         resumed: &Resumed,
         every: Option<u64>,
@@ -120,7 +120,6 @@ impl Reader {
         let name = source.name().to_owned();
         let bookmarks = numbers.iter().filter_map(|&number| Some((number, resumed.get(&(name.clone(), number))?)));
         let bookmarks: Vec<(i32, Bookmark)> = bookmarks.map(|(number, from)| (number, from.clone())).collect();
-        bookmarks.iter().for_each(|(number, from)| source.begin_at(*number, from.offset));
         let mut reader = Self {
             returns: decisions.known_returns(source.name()),
             history: decisions.history(source.name()),
@@ -327,9 +326,9 @@ impl Reader {
 
     /// From where each partition must be read again so that nothing is missed that is applied at this boundary or later.
     pub(super) fn bookmarks_before(&self, boundary: Hop) -> impl Iterator<Item = (i32, &Bookmark)> {
-        self.partitions.iter().filter_map(move |(number, place)| {
-            Some((*number, place.bookmarks.as_ref()?.before(boundary)?))
-        })
+        self.partitions
+            .iter()
+            .filter_map(move |(number, place)| Some((*number, place.bookmarks.as_ref()?.before(boundary)?)))
     }
 
     /// No earlier boundary than this is asked about any more.

@@ -6,13 +6,13 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::Source;
 
 use super::RunError;
-use super::reader::{Reader, Resumed};
+use super::reader::{Bookmark, Reader, Resumed};
 use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::rules::decisions::Decisions;
 
 /// All sources of a worker.
 #[derive(Default)]
-pub(super) struct Readers {
+pub(crate) struct Readers {
     pub(super) each: Vec<Reader>,
     /// Where the run begins, if with a checkpoint.
     resumed: Resumed,
@@ -31,6 +31,15 @@ impl Readers {
         let readers = sources.into_iter().map(|source| Reader::new(config, source, decisions, &resumed, every));
         self.each = readers.collect::<Result<_, _>>()?;
         Ok(())
+    }
+}
+
+impl Readers {
+    /// From which offsets a source is to be read.
+    pub(crate) fn offsets(from: &Loading<'_>, source: &str) -> Result<BTreeMap<i32, i64>, Unreadable> {
+        let partitions = from.all::<((String, i32), Bookmark)>("partition")?.into_iter();
+        let of_source = partitions.filter(|((name, _), _)| name == source);
+        Ok(of_source.map(|((_, partition), bookmark)| (partition, bookmark.offset())).collect())
     }
 }
 

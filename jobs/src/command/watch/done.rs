@@ -50,6 +50,8 @@ pub(crate) struct Done {
     pub(crate) files: u64,
     /// When the last was, since 1970.
     pub(crate) flushed_at: Option<Nanos>,
+    /// The last checkpoint, if there is one.
+    pub(crate) checkpoint: Option<CheckpointDone>,
     /// Start of the epoch by service and builds: all types of profiles are one family.
     pub(crate) epochs: BTreeMap<(Service, Build, Build), Nanos>,
     /// The hop of the last look.
@@ -127,6 +129,17 @@ impl Done {
             self.flushed_at = Some(now);
         }
     }
+}
+
+/// A checkpoint that is on disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckpointDone {
+    /// Everything before this is in it.
+    pub(crate) through: Nanos,
+    /// When it was written, since 1970.
+    pub(crate) at: Nanos,
+    /// Its size on disk.
+    pub(crate) bytes: u64,
 }
 
 /// The most pods with a wrong clock, and services above a limit, that are kept, so that these need no memory without bound.

@@ -52,4 +52,20 @@ impl Sink for Service {
         self.latencies.closed(wall_now().since(clock.end_of(hop)), evaluation);
         Ok(())
     }
+
+    fn save(&mut self, boundary: Hop) -> Result<Option<Vec<u8>>, SinkError> {
+        let through = self.console.terms().clock.start_of(boundary);
+        let Some(output) = &mut *self.output.lock().unwrap_or_else(PoisonError::into_inner) else { return Ok(None) };
+        let (sent, saved) = output.save(through)?;
+        self.console.done().sent(&sent, wall_now());
+        if sent.files > 0 {
+            self.console.pulse().flushed();
+        }
+        Ok(saved)
+    }
+
+    fn resume(&mut self, saved: &[u8]) -> Result<(), SinkError> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.as_mut().map_or(Ok(()), |output| output.resume(saved))
+    }
 }

@@ -51,6 +51,11 @@ pub(crate) fn status(overview: &Overview) -> Json {
         "writing_since": vitals.output.writing.map(|writing| second(now.wall_of(writing.since))),
         "alerts": { "sent": done.alerts, "last_at": done.alerted_at.map(second) },
         "files": { "complete": done.files, "last_at": done.flushed_at.map(second) },
+        "checkpoint": done.checkpoint.map(|checkpoint| json!({
+            "through": second(checkpoint.through),
+            "last_at": second(checkpoint.at),
+            "bytes": checkpoint.bytes,
+        })),
         "memory": {
             "resident_bytes": overview.resident_bytes,
             "fetched_bytes": vitals.transports.values().map(|health| health.fetched_bytes).sum::<u64>(),

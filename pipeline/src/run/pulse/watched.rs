@@ -32,6 +32,14 @@ impl Sink for Watched {
         }
         taken
     }
+
+    fn save(&mut self, boundary: Hop) -> Result<Option<Vec<u8>>, SinkError> {
+        self.sink.save(boundary)
+    }
+
+    fn resume(&mut self, saved: &[u8]) -> Result<(), SinkError> {
+        self.sink.resume(saved)
+    }
 }
 
 #[cfg(test)]

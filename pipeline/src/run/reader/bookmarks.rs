@@ -18,6 +18,13 @@ pub(in crate::run) struct Bookmark {
     through: Hop,
 }
 
+impl Bookmark {
+    /// The offset of the first record after it.
+    pub(in crate::run) fn offset(&self) -> i64 {
+        self.offset
+    }
+}
+
 /// Bookmarks of one partition: of those between two boundaries only the last can be the best one for any.
 #[derive(Debug)]
 pub(super) struct Bookmarks {

@@ -62,6 +62,8 @@ pub(super) struct HopMetrics {
     closed_at: Reading,
     alerted_at: Reading,
     flushed_at: Reading,
+    checkpointed_at: Reading,
+    checkpoint_through: Reading,
     checks: Counter,
     false_positives: Counter,
     rate: Family<Labels, Reading>,
@@ -89,6 +91,12 @@ impl HopMetrics {
             ("last_close", "When the last hop was closed, since 1970", &metrics.closed_at),
             ("last_alert", "When the last alert was sent, since 1970", &metrics.alerted_at),
             ("last_flush", "When files were last completed, since 1970", &metrics.flushed_at),
+            ("last_checkpoint", "When the last checkpoint was written, since 1970", &metrics.checkpointed_at),
+            (
+                "checkpoint_through",
+                "Event time up to which the last checkpoint has everything",
+                &metrics.checkpoint_through,
+            ),
         ] {
             registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
         }
@@ -157,6 +165,8 @@ impl HopMetrics {
             (&self.closed_at, overview.vitals.output.closed.map(|closed| overview.now.wall_of(closed.at))),
             (&self.alerted_at, done.alerted_at),
             (&self.flushed_at, done.flushed_at),
+            (&self.checkpointed_at, done.checkpoint.map(|checkpoint| checkpoint.at)),
+            (&self.checkpoint_through, done.checkpoint.map(|checkpoint| checkpoint.through)),
         ] {
             at.into_iter().for_each(|at| {
                 gauge.set(at.as_seconds());
