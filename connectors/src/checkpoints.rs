@@ -5,12 +5,13 @@
 //! configuration, is never read in part.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::hash::Hasher;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
 
 use crate::output::{OutputError, WRITABLE_HINT};
 
@@ -74,11 +75,15 @@ impl CheckpointFolder {
         opened(&bytes).map(Some).map_err(damaged)
     }
 
-    /// Writes a checkpoint; it is on disk when this returns. Older ones are removed, except the one before it.
+    /// Writes a checkpoint, whose state `state` writes; it is on disk when this returns. Older ones are removed, except the one before it.
     ///
     /// # Errors
     /// [`OutputError::Unwritable`]: the disk refused; nothing has changed then.
-    pub fn write(&self, about: &About, state: &[u8]) -> Result<u64, OutputError> {
+    pub fn write(
+        &self,
+        about: &About,
+        state: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<u64, OutputError> {
         let path = self.root.join(format!("{}{ENDING}", about.through.0.div_euclid(1_000_000_000)));
         let refused = |error: std::io::Error| OutputError::Unwritable {
             path: path.display().to_string(),
@@ -93,21 +98,28 @@ impl CheckpointFolder {
         Ok(size)
     }
 
-    fn put(&self, path: &Path, about: &About, state: &[u8]) -> std::io::Result<u64> {
+    fn put(
+        &self,
+        path: &Path,
+        about: &About,
+        state: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> std::io::Result<u64> {
         fs::create_dir_all(&self.root)?;
-        let mut bytes = serde_json::to_vec(about)?;
-        bytes.push(b'\n');
-        bytes.extend(zstd::bulk::compress(state, LEVEL)?);
-        let hash = stable_hash(&bytes).to_le_bytes();
-        bytes.extend(hash);
-        // NB: in this order. A name without its bytes must never be seen, not after a loss of power either.
         let unfinished = self.root.join(UNFINISHED);
-        let mut file = File::create(&unfinished)?;
-        file.write_all(&bytes)?;
+        let mut hashed = Hashed { to: BufWriter::new(File::create(&unfinished)?), hash: XxHash3_64::new() };
+        hashed.write_all(&serde_json::to_vec(about)?)?;
+        hashed.write_all(b"\n")?;
+        let mut compressed = zstd::stream::Encoder::new(hashed, LEVEL)?;
+        state(&mut compressed)?;
+        let Hashed { mut to, hash } = compressed.finish()?;
+        to.write_all(&hash.finish().to_le_bytes())?;
+        // NB: in this order. A name without its bytes must never be seen, not after a loss of power either.
+        let file = to.into_inner()?;
         file.sync_all()?;
+        let size = file.metadata()?.len();
         fs::rename(&unfinished, path)?;
         File::open(&self.root)?.sync_all()?;
-        Ok(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+        Ok(size)
     }
 
     /// Complete files, by time.
@@ -135,11 +147,29 @@ impl CheckpointFolder {
     }
 }
 
+/// Hashes what it writes.
+struct Hashed<W> {
+    to: W,
+    hash: XxHash3_64,
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.hash.write(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// The parts of a file, or what is wrong with it.
 fn opened(bytes: &[u8]) -> Result<(About, Vec<u8>), String> {
     let cut = || "it ends too early".to_owned();
     let (held, hash) = bytes.split_last_chunk::<HASH_BYTES>().ok_or_else(cut)?;
-    if stable_hash(held).to_le_bytes() != *hash {
+    if XxHash3_64::oneshot(held).to_le_bytes() != *hash {
         return Err("its bytes are not those that were written".to_owned());
     }
     let end = held.iter().position(|&byte| byte == b'\n').ok_or_else(cut)?;
@@ -163,7 +193,7 @@ mod tests {
         let folder = CheckpointFolder::of(output.path());
         assert_eq!(folder.last().unwrap(), None);
         for minutes in [5, 10, 15, 100] {
-            folder.write(&about(minutes), &[u8::try_from(minutes).unwrap(); 1000]).unwrap();
+            folder.write(&about(minutes), |to| to.write_all(&[u8::try_from(minutes).unwrap(); 1000])).unwrap();
             assert_eq!(folder.last().unwrap(), Some((about(minutes), vec![u8::try_from(minutes).unwrap(); 1000])));
         }
         assert_eq!(folder.files().unwrap().len(), 2);
@@ -176,7 +206,7 @@ mod tests {
     fn a_file_of_which_any_byte_is_another_is_refused_and_named() {
         let output = tempfile::tempdir().unwrap();
         let folder = CheckpointFolder::of(output.path());
-        folder.write(&about(5), b"state").unwrap();
+        folder.write(&about(5), |to| to.write_all(b"state")).unwrap();
         let path = folder.files().unwrap().remove(0);
         let whole = fs::read(&path).unwrap();
         for place in 0..whole.len() {

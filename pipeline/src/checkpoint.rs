@@ -8,19 +8,21 @@
 //! States are saved in parts, each of a pod, cell, service or comparison, with the number by which it is routed. So a run may go on
 //! with any number of workers.
 
+mod collected;
 mod image;
 mod parts;
 
 pub use self::image::Image;
 pub use self::parts::{Loading, Saving, Unreadable};
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 
-use self::parts::Part;
+use self::collected::{Collected, States};
 use crate::counts::functions::FunctionTable;
 use crate::run::readers::Readers;
 
@@ -28,6 +30,8 @@ use crate::run::readers::Readers;
 pub trait State {
     /// Its name in a checkpoint.
     const NAME: &'static str;
+    /// Whether it is that of sources, which pass a boundary before all others, and of which one is small.
+    const IS_FIRST: bool = false;
 
     /// Saves it.
     fn save(&self, to: &mut Saving);
@@ -45,7 +49,7 @@ pub struct Checkpoint {
     /// Everything before this hop is closed, and nothing else.
     pub hop: Hop,
     /// By name of the state.
-    states: BTreeMap<String, Vec<Part>>,
+    states: States,
     /// The names and call paths to whose numbers states refer.
     names: Image,
 }
@@ -54,12 +58,12 @@ impl Checkpoint {
     /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
     pub const FORMAT: u32 = 1;
 
-    /// As bytes.
+    /// Writes its bytes.
     ///
-    /// # Panics
-    /// Never: all states are of types that can be written.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        parts::bytes_of(self)
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_to(&self, to: impl Write) -> std::io::Result<()> {
+        postcard::to_io(self, to).map(drop).map_err(std::io::Error::other)
     }
 
     /// From the bytes of a checkpoint of the same [format](Self::FORMAT).
@@ -83,6 +87,11 @@ impl Checkpoint {
 
 /// Where checkpoints go.
 pub trait Keep: Send {
+    /// Whether another checkpoint is wanted now. Asked once a boundary; one that is not wanted costs nothing.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// Takes a checkpoint.
     fn keep(&mut self, checkpoint: Checkpoint);
 }
@@ -96,30 +105,16 @@ pub struct Checkpoints {
 
 /// How checkpoints are taken.
 struct Taken {
-    /// Hops between two of them.
+    /// Hops between two boundaries.
     every: u64,
     collected: Mutex<Collected>,
-}
-
-struct Collected {
-    /// Names of all states that a worker has.
-    expected: BTreeSet<&'static str>,
-    by_hop: BTreeMap<Hop, Collection>,
-    keep: Box<dyn Keep>,
-}
-
-/// States of one boundary: who has given them, and what.
-#[derive(Default)]
-struct Collection {
-    from: BTreeSet<(&'static str, usize)>,
-    states: BTreeMap<String, Vec<Part>>,
 }
 
 impl Checkpoints {
     /// Takes a checkpoint at every hop whose number is a multiple of `every`, as far as time stops there.
     #[must_use]
     pub fn taken(self, every: u64, keep: Box<dyn Keep>) -> Self {
-        let collected = Collected { expected: BTreeSet::new(), by_hop: BTreeMap::new(), keep };
+        let collected = Collected::new(keep);
         Self { taken: Some(Arc::new(Taken { every: every.max(1), collected: Mutex::new(collected) })), ..self }
     }
 
@@ -179,8 +174,13 @@ impl Checkpoints {
 }
 
 impl Taken {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Collected> {
+    fn lock(&self) -> MutexGuard<'_, Collected> {
         self.collected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last boundary at or before a hop.
+    fn boundary(&self, hop: Hop) -> Hop {
+        Hop(hop.0 - hop.0 % self.every)
     }
 }
 
@@ -201,32 +201,32 @@ impl Keeper {
         self.begun_from
     }
 
-    /// Everything before `hop` is closed, and nothing from it on: saves the state if a boundary has been passed, and gives that.
+    /// Everything before `hop` is closed, and nothing from it on: saves the state at the boundaries that have been passed since the last
+    /// call, at all of which it was as it is now, and gives the last of them.
     pub fn reach<S: State>(&mut self, hop: Hop, state: &S) -> Option<Hop> {
         let taken = self.taken.as_ref()?;
-        let boundary = Hop(hop.0 - hop.0 % taken.every);
-        if boundary <= self.saved {
+        let last = taken.boundary(hop);
+        if last <= self.saved {
             return None;
         }
-        self.saved = boundary;
-        let mut saving = Saving::new(boundary, self.worker);
-        state.save(&mut saving);
-        let Some(mut parts) = saving.into_parts() else { return Some(boundary) };
-        let mut collected = taken.lock();
-        let collection = collected.by_hop.entry(boundary).or_default();
-        collection.from.insert((S::NAME, self.worker));
-        collection.states.entry(S::NAME.to_owned()).or_default().append(&mut parts);
-        if collection.from.len() < collected.expected.len() * self.workers {
-            return Some(boundary);
+        let before = std::mem::replace(&mut self.saved, last);
+        let passed =
+            if S::IS_FIRST { taken.lock().open(before, last, taken.every) } else { taken.lock().wanted(before, last) };
+        for boundary in passed {
+            let mut saving = Saving::new(boundary, self.worker);
+            state.save(&mut saving);
+            let mut collected = taken.lock();
+            let complete = match saving.into_parts() {
+                Some(parts) => collected.take(boundary, (S::NAME, self.worker), parts, self.workers),
+                None => collected.refuse(boundary),
+            };
+            if let Some(mut states) = complete {
+                states.values_mut().for_each(|parts| parts.sort_unstable());
+                // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.
+                let names = Image::of(&self.table);
+                collected.keep.keep(Checkpoint { hop: boundary, states, names });
+            }
         }
-        // What was given for earlier boundaries will not be completed any more: somebody has passed them without stopping.
-        let later = collected.by_hop.split_off(&boundary.plus(1));
-        let complete = std::mem::replace(&mut collected.by_hop, later).remove(&boundary).unwrap_or_default();
-        let mut states = complete.states;
-        states.values_mut().for_each(|parts| parts.sort_unstable());
-        // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.
-        let names = Image::of(&self.table);
-        collected.keep.keep(Checkpoint { hop: boundary, states, names });
-        Some(boundary)
+        Some(last)
     }
 }

@@ -84,7 +84,9 @@ impl Taken {
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
     pub fn go_on(&self, number: usize, workers: usize, what: &str) -> Self {
         let checkpoint = &self.checkpoints[number % self.checkpoints.len()];
-        let checkpoint = Checkpoint::from_bytes(&checkpoint.to_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        checkpoint.write_to(&mut bytes).unwrap();
+        let checkpoint = Checkpoint::from_bytes(&bytes).unwrap();
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
         let run = Self::after(Some(checkpoint), &self.config, &self.partitions, workers, every, Collected::default());

@@ -1,10 +1,10 @@
 //! Checkpoints of a service: with which one it begins, and the thread that writes them.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::checkpoints::{About, CheckpointFolder};
 use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
@@ -41,12 +41,20 @@ impl Checkpointing {
         let folder = CheckpointFolder::of(owner.folder);
         let begun_with = last(&folder, &owner)?;
         let Some(every) = hops(every, owner.clock) else { return Ok(Self { begun_with, ..Self::default() }) };
-        // NB: at most one waits. A disk that is slower than time only makes checkpoints rarer.
         let (sender, receiver) = sync_channel(1);
+        let pace = Arc::new(Mutex::new(Pace::default()));
         let Owner { configuration, clock, .. } = owner;
-        let write = move || write_all(&folder, &configuration, clock, &receiver, &console);
+        let mut files = Files { folder, configuration, clock, console, has_failed: false };
+        let of_thread = Arc::clone(&pace);
+        let write = move || {
+            for checkpoint in receiver {
+                let began = Instant::now();
+                files.write(&checkpoint);
+                lock(&of_thread).end(began, Instant::now());
+            }
+        };
         let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(write)?;
-        Ok(Self { begun_with, writer: Some((Writes(sender), thread)), every })
+        Ok(Self { begun_with, writer: Some((Writes { sender, pace }, thread)), every })
     }
 
     /// The checkpoint with which the run begins.
@@ -76,17 +84,47 @@ impl Writing {
     }
 }
 
-/// Gives checkpoints to the thread.
-struct Writes(SyncSender<Checkpoint>);
+/// Gives checkpoints to the thread, one at a time.
+struct Writes {
+    sender: SyncSender<Checkpoint>,
+    pace: Arc<Mutex<Pace>>,
+}
 
 impl Keep for Writes {
+    fn is_ready(&self) -> bool {
+        lock(&self.pace).is_ready(Instant::now())
+    }
+
     fn keep(&mut self, checkpoint: Checkpoint) {
-        match self.0.try_send(checkpoint) {
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(_)) => {
-                tracing::debug!("a checkpoint is left out: the ones before it are still being written")
-            }
-        }
+        lock(&self.pace).begin();
+        // NB: it fails only if the thread has ended, which is said at the end of the run.
+        drop(self.sender.send(checkpoint));
+    }
+}
+
+fn lock(pace: &Mutex<Pace>) -> MutexGuard<'_, Pace> {
+    pace.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often checkpoints are written, by the wall clock: a service that catches up passes many boundaries a second, and a disk may be
+/// slow. So writing takes at most a tenth of the time.
+#[derive(Debug, Default)]
+struct Pace {
+    is_writing: bool,
+    rests_until: Option<Instant>,
+}
+
+impl Pace {
+    fn is_ready(&self, now: Instant) -> bool {
+        !self.is_writing && self.rests_until.is_none_or(|until| until <= now)
+    }
+
+    fn begin(&mut self) {
+        self.is_writing = true;
+    }
+
+    fn end(&mut self, began: Instant, now: Instant) {
+        *self = Self { is_writing: false, rests_until: Some(now + (now - began) * 9) };
     }
 }
 
@@ -127,42 +165,48 @@ fn last(folder: &CheckpointFolder, owner: &Owner<'_>) -> Result<Option<Checkpoin
     Ok(Some(checkpoint))
 }
 
-fn write_all(
-    folder: &CheckpointFolder,
-    configuration: &str,
+/// Writes checkpoints.
+struct Files {
+    folder: CheckpointFolder,
+    configuration: String,
     clock: HopClock,
-    receiver: &Receiver<Checkpoint>,
-    console: &Console,
-) {
-    let mut failed = false;
-    for checkpoint in receiver {
-        let Checkpoint { hop, .. } = checkpoint;
-        match write(folder, configuration, clock, &checkpoint) {
+    console: Arc<Console>,
+    /// Whether the last one could not be written.
+    has_failed: bool,
+}
+
+impl Files {
+    fn write(&mut self, checkpoint: &Checkpoint) {
+        let through = self.clock.start_of(checkpoint.hop);
+        let about = About::new(Checkpoint::FORMAT, self.configuration.clone(), through);
+        match self.folder.write(&about, |to| checkpoint.write_to(to)) {
             Ok(bytes) => {
-                failed = false;
-                let through = clock.start_of(hop);
-                console.done().checkpoint = Some(CheckpointDone { through, at: wall_now(), bytes });
+                self.has_failed = false;
+                self.console.done().checkpoint = Some(CheckpointDone { through, at: wall_now(), bytes });
                 tracing::debug!(bytes, "checkpoint of {}", rfc3339(through));
             }
             // NB: a service without checkpoints is slower to start again, and no less right.
-            Err(error) if !failed => {
-                failed = true;
-                tracing::error!(
-                    "no checkpoint of {}: {error}; the next one is tried in its time",
-                    rfc3339(clock.start_of(hop))
-                );
+            Err(error) if !self.has_failed => {
+                self.has_failed = true;
+                tracing::error!("no checkpoint of {}: {error}; the next one is tried in its time", rfc3339(through));
             }
             Err(_) => {}
         }
     }
 }
 
-fn write(
-    folder: &CheckpointFolder,
-    configuration: &str,
-    clock: HopClock,
-    checkpoint: &Checkpoint,
-) -> Result<u64, fleetdiff_connectors::output::OutputError> {
-    let about = About::new(Checkpoint::FORMAT, configuration.to_owned(), clock.start_of(checkpoint.hop));
-    folder.write(&about, &checkpoint.to_bytes())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writing_takes_a_tenth_of_the_time_and_one_is_written_at_a_time() {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert!(pace.is_ready(start));
+        pace.begin();
+        assert!(!pace.is_ready(after(1000)));
+        pace.end(start, after(2));
+        assert!(!pace.is_ready(after(19)) && pace.is_ready(after(20)));
+    }
 }

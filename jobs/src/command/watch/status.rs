@@ -9,6 +9,7 @@ use fleetdiff_schemas::time::Nanos;
 use serde_json::{Map, Value as Json, json};
 
 use super::console::{InUse, Overview};
+use super::done::CheckpointDone;
 
 /// The most pods that are named at once.
 const NAMED: usize = 100;
@@ -51,21 +52,8 @@ pub(crate) fn status(overview: &Overview) -> Json {
         "writing_since": vitals.output.writing.map(|writing| second(now.wall_of(writing.since))),
         "alerts": { "sent": done.alerts, "last_at": done.alerted_at.map(second) },
         "files": { "complete": done.files, "last_at": done.flushed_at.map(second) },
-        "checkpoint": done.checkpoint.map(|checkpoint| json!({
-            "through": second(checkpoint.through),
-            "last_at": second(checkpoint.at),
-            "bytes": checkpoint.bytes,
-        })),
-        "memory": {
-            "resident_bytes": overview.resident_bytes,
-            "fetched_bytes": vitals.transports.values().map(|health| health.fetched_bytes).sum::<u64>(),
-            "window_bytes": vitals.memory.held.window_bytes,
-            "function_names": vitals.memory.functions,
-            "call_paths": vitals.memory.paths,
-            "cells": vitals.memory.held.cells,
-            "builds": vitals.memory.held.builds,
-            "pods": vitals.memory.held.pods,
-        },
+        "checkpoint": done.checkpoint.map(checkpoint),
+        "memory": memory(overview),
         "workers": vitals.workers.iter().map(|(worker, &step)| json!({
             "worker": worker,
             "last_step_seconds": now.age(step).as_secs(),
@@ -136,6 +124,26 @@ fn transports(overview: &Overview) -> Vec<Json> {
         })
     });
     each.collect()
+}
+
+/// What takes memory.
+fn memory(overview: &Overview) -> Json {
+    let vitals = &overview.vitals;
+    json!({
+        "resident_bytes": overview.resident_bytes,
+        "fetched_bytes": vitals.transports.values().map(|health| health.fetched_bytes).sum::<u64>(),
+        "window_bytes": vitals.memory.held.window_bytes,
+        "function_names": vitals.memory.functions,
+        "call_paths": vitals.memory.paths,
+        "cells": vitals.memory.held.cells,
+        "builds": vitals.memory.held.builds,
+        "pods": vitals.memory.held.pods,
+    })
+}
+
+/// The last checkpoint.
+fn checkpoint(CheckpointDone { through, at, bytes }: CheckpointDone) -> Json {
+    json!({ "through": second(through), "last_at": second(at), "bytes": bytes })
 }
 
 fn last_close(Overview { vitals, now, .. }: &Overview) -> Option<Json> {
