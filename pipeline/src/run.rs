@@ -298,7 +298,9 @@ impl Feeder {
     /// Reads what the sources have; returns whether there was anything.
     fn feed(&mut self, table: &FunctionTable) -> Result<bool, RunError> {
         let Some(capability) = &self.capability else { return Ok(false) };
-        let open_from = Hop(*capability.time());
+        // What is applied before the checkpoint is read once more, but nothing new is applied there.
+        let given_from = Hop(*capability.time());
+        let open_from = given_from.max(self.begun_from);
         let mut busy = false;
         for reader in &mut self.readers.each {
             if reader.has_ended() || reader.is_ahead_of(open_from) {
@@ -306,7 +308,7 @@ impl Feeder {
             }
             for _ in 0..BATCH {
                 let mut polled = reader.poll(open_from, table, |hop, arrived| {
-                    let hop = hop.max(open_from);
+                    let hop = hop.max(given_from);
                     if hop >= self.begun_from {
                         self.input.activate().session(&capability.delayed(&hop.0)).give(arrived);
                     }

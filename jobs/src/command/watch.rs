@@ -99,7 +99,8 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let (output, guidance) = open(configuration, partitions, &receivers, &stop)?;
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
     let decisions = decisions::open(&configuration.output.folder)?;
-    let decisions = decisions.with_output_before(output.written_before(config.clock()));
+    let written_before = output.written_before(config.clock()).max(checkpointing.begun_from());
+    let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
     let service =
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));

@@ -10,7 +10,7 @@ use fleetdiff_connectors::checkpoints::{About, CheckpointFolder};
 use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
 use fleetdiff_pipeline::run::pulse::wall_now;
 use fleetdiff_schemas::tables::calendar::rfc3339;
-use fleetdiff_schemas::time::{HopClock, Nanos};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 use super::console::Console;
 use super::done::CheckpointDone;
@@ -60,6 +60,11 @@ impl Checkpointing {
     /// The checkpoint with which the run begins.
     pub(crate) fn begun_with(&self) -> Option<&Checkpoint> {
         self.begun_with.as_ref()
+    }
+
+    /// The first hop that is not in it; 0 without one.
+    pub(crate) fn begun_from(&self) -> Hop {
+        self.begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop)
     }
 
     /// For the run; also what waits for the last one to be written once the run has ended.
