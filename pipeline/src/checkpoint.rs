@@ -17,7 +17,8 @@ pub use self::parts::{Loading, Saving, Unreadable};
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,18 @@ impl Checkpoint {
         parts::read("checkpoint", bytes)
     }
 
+    /// The names of the states that it has.
+    pub fn states(&self) -> impl Iterator<Item = &str> {
+        self.states.keys().map(String::as_str)
+    }
+
+    /// The same with one state as at the beginning, to see what depends on it.
+    #[must_use]
+    pub fn without(mut self, state: &str) -> Self {
+        self.states.remove(state);
+        self
+    }
+
     /// The offset of each partition of a source from which it must be read again.
     ///
     /// # Errors
@@ -99,8 +112,17 @@ pub trait Keep: Send {
 /// The checkpoints of a run: how often they are taken, where they go, and with which one it began. Shared by all workers.
 #[derive(Clone, Default)]
 pub struct Checkpoints {
-    begun_with: Option<Arc<Checkpoint>>,
+    begun_with: Option<Arc<Begun>>,
     taken: Option<Arc<Taken>>,
+}
+
+/// The checkpoint with which a run begins.
+struct Begun {
+    hop: Hop,
+    /// Nothing once all workers have taken what belongs to them: it is as large as all that the run holds.
+    checkpoint: RwLock<Option<Checkpoint>>,
+    /// Workers that have.
+    loaded: AtomicUsize,
 }
 
 /// How checkpoints are taken.
@@ -121,12 +143,23 @@ impl Checkpoints {
     /// Begins with a checkpoint.
     #[must_use]
     pub fn begun_with(self, checkpoint: Checkpoint) -> Self {
-        Self { begun_with: Some(Arc::new(checkpoint)), ..self }
+        let hop = checkpoint.hop;
+        let begun = Begun { hop, checkpoint: RwLock::new(Some(checkpoint)), loaded: AtomicUsize::new(0) };
+        Self { begun_with: Some(Arc::new(begun)), ..self }
     }
 
     /// The first hop that is not in the checkpoint with which the run began.
     pub fn begun_from(&self) -> Option<Hop> {
-        self.begun_with.as_ref().map(|checkpoint| checkpoint.hop)
+        self.begun_with.as_ref().map(|begun| begun.hop)
+    }
+
+    /// A worker has all its states.
+    pub fn loaded(&self, workers: usize) {
+        if let Some(begun) = &self.begun_with
+            && begun.loaded.fetch_add(1, Ordering::AcqRel) + 1 >= workers
+        {
+            *begun.checkpoint.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// Hops between two checkpoints, if they are taken.
@@ -139,7 +172,8 @@ impl Checkpoints {
     /// # Errors
     /// If they contradict themselves.
     pub fn table(&self) -> Result<FunctionTable, Unreadable> {
-        let image = self.begun_with.as_ref().map(|checkpoint| &checkpoint.names);
+        let held = self.begun_with.as_ref().map(|begun| begun.read());
+        let image = held.as_ref().and_then(|held| held.as_ref()).map(|checkpoint| &checkpoint.names);
         image.map_or_else(|| Ok(FunctionTable::default()), Image::table)
     }
 
@@ -157,7 +191,8 @@ impl Checkpoints {
         if let Some(taken) = &self.taken {
             taken.lock().expected.insert(S::NAME);
         }
-        if let Some(checkpoint) = &self.begun_with {
+        let held = self.begun_with.as_ref().map(|begun| begun.read());
+        if let Some(checkpoint) = held.as_ref().and_then(|held| held.as_ref()) {
             let parts = checkpoint.states.get(S::NAME).map_or(&[][..], Vec::as_slice);
             state.load(&Loading { name: S::NAME, hop: checkpoint.hop, parts, worker, workers })?;
         }
@@ -170,6 +205,12 @@ impl Checkpoints {
             begun_from,
             saved: begun_from,
         })
+    }
+}
+
+impl Begun {
+    fn read(&self) -> RwLockReadGuard<'_, Option<Checkpoint>> {
+        self.checkpoint.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -175,6 +175,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     let keeper = shared.common.keeper((index, peers), &mut readers);
     let opened = readers.open(config, sources, &shared.service.decisions, shared.common.checkpoints.every());
     opened.unwrap_or_else(|failure| shared.fail(failure));
+    shared.common.checkpoints.loaded(peers);
     if let Some(unreadable) = shared.common.unreadable() {
         shared.fail(unreadable);
     }

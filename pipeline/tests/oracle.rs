@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "oracle/checkpoints.rs"]
+mod checkpoints;
 #[path = "oracle/clocks.rs"]
 mod clocks;
 #[path = "oracle/cumulative.rs"]

@@ -11,7 +11,7 @@ use super::parts::Part;
 pub(super) type States = BTreeMap<String, Vec<Part>>;
 
 /// How many boundaries are open at most. Each has only the state of sources, unless there will be a checkpoint.
-const OPEN: usize = 8;
+const OPEN: usize = 32;
 
 /// Boundaries that sources have passed.
 pub(super) struct Collected {

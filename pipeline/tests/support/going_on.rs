@@ -98,4 +98,22 @@ impl Taken {
         assert_eq!(expected.len(), got.len(), "{what}: hops after the checkpoint of {from:?}");
         run
     }
+
+    /// The number of the checkpoint that is nearest to a hop.
+    pub fn nearest(&self, hop: Hop) -> usize {
+        let distance = |number: &usize| self.checkpoints[*number].hop.0.abs_diff(hop.0);
+        (0..self.count()).min_by_key(distance).unwrap()
+    }
+
+    /// The states of a checkpoint without which rows are others.
+    pub fn decisive(&self, number: usize) -> Vec<String> {
+        let checkpoint = &self.checkpoints[number];
+        let expected: Vec<&(Hop, Tables)> = self.hops.iter().filter(|(hop, _)| *hop >= checkpoint.hop).collect();
+        let decides = |state: &&str| {
+            let without = Some(checkpoint.clone().without(state));
+            let run = Self::after(without, &self.config, &self.partitions, 2, 1_000_000, Collected::default());
+            run.hops.iter().collect::<Vec<_>>() != expected
+        };
+        checkpoint.states().filter(decides).map(str::to_owned).collect()
+    }
 }
