@@ -52,16 +52,6 @@ pub enum BrokerError {
         /// What is wrong with it.
         detail: String,
     },
-    /// A reader was asked to start at, or was reset to, an offset that the partition does not hold.
-    #[error("topic {topic}, partition {partition}: {detail}")]
-    Offset {
-        /// The topic.
-        topic: String,
-        /// The partition.
-        partition: i32,
-        /// Which offset, and which offsets the partition holds.
-        detail: String,
-    },
     /// The topic was deleted while it was read.
     #[error("topic {topic} at {brokers} was deleted while it was read")]
     Deleted {
@@ -145,7 +135,6 @@ impl BrokerError {
             Self::NoLeader { .. } => "kafka_no_leader",
             Self::Denied { .. } => "kafka_denied",
             Self::Property { .. } => "kafka_property",
-            Self::Offset { .. } => "kafka_offset",
             Self::Deleted { .. } => "kafka_topic_deleted",
             Self::Replaced { .. } => "kafka_topic_replaced",
             Self::TooLarge { .. } => "kafka_too_large",
@@ -166,7 +155,6 @@ impl BrokerError {
             Self::NoLeader { .. } => "start the brokers that hold it, or wait until they are back in the cluster",
             Self::Denied { .. } => "check the sasl.* and ssl.* properties and the cluster's access rules for this user",
             Self::Property { .. } => "see the configuration page of librdkafka for its name and values",
-            Self::Offset { .. } => "start from another offset; records that retention has deleted cannot be read again",
             Self::Deleted { .. } | Self::Replaced { .. } => fleetdiff_schemas::source::NEW_FOLDER,
             Self::TooLarge { .. } => "raise max.message.bytes of the topic and message.max.bytes of the client",
             Self::Delivery { .. } => {

@@ -100,7 +100,7 @@ impl TopicSource {
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::UnknownTopic`],
-    /// [`BrokerError::Denied`], [`BrokerError::Property`], and [`BrokerError::Offset`] for a start beyond the end of
+    /// [`BrokerError::Denied`], [`BrokerError::Property`], and [`BrokerError::Replaced`] for a start beyond the end of
     /// its partition.
     pub fn open(
         client: &ClientSettings,

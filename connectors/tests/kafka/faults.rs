@@ -312,7 +312,7 @@ fn a_start_beyond_the_end_is_an_error_with_both_offsets() {
     publish("short", RecordForm::Pprof, Key::None, &fleet(3, 1));
     let settings = TopicSettings { start: [(1, 40)].into(), ..TopicSettings::new("short") };
     let error = try_open(&client(), settings, Share::WHOLE, Format::Pprof).err().unwrap();
-    assert_eq!(error.code(), "kafka_offset");
+    assert_eq!(error.code(), "kafka_topic_replaced");
     let text = error.to_string();
     assert!(text.contains("short") && text.contains("partition 1") && text.contains("40"), "{text}");
 }

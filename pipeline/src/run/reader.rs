@@ -15,7 +15,7 @@ use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 pub(super) use self::bookmarks::Bookmark;
-use self::bookmarks::Bookmarks;
+use self::bookmarks::{Bookmarks, Seen};
 use self::tally::Tally;
 use super::error::RunError;
 use super::pulse::{PartitionVitals, Pulse};
@@ -68,8 +68,8 @@ struct Place {
     /// The last hop under which something of it that was refused is booked.
     refused_through: Option<Hop>,
     tally: Tally,
-    /// Where this run has begun to read it, if not at its first record.
-    resumed_at: i64,
+    /// Where this run has begun to count it, if not at its first record: the offset, and the record before it.
+    resumed_at: (i64, Option<Seen>),
     /// From where it would have to be read again.
     bookmarks: Option<Bookmarks>,
 }
@@ -86,7 +86,7 @@ impl Place {
             idle_since: None,
             refused_through: None,
             tally: Tally::default(),
-            resumed_at: 0,
+            resumed_at: (0, None),
             bookmarks: None,
         }
     }
@@ -226,8 +226,8 @@ impl Reader {
         give: &mut impl FnMut(Hop, Arrived),
     ) -> Result<Polling, RunError> {
         let (partition, offset) = (record.position.partition, record.position.offset);
-        if self.partitions.get(&partition).is_some_and(|place| offset < place.resumed_at) {
-            // The transport cannot begin in the middle.
+        let seen = (offset, record.stamped.time());
+        if self.is_before_bookmark(partition, seen)? {
             return Ok(Polling { busy: true, changed: Vec::new() });
         }
         self.check_first(&record)?;
@@ -252,7 +252,7 @@ impl Reader {
         if let Some(bookmarks) = &mut place.bookmarks
             && bookmarks.is_due(self.admission.watermark(partition))
         {
-            bookmarks.place(place.next_offset, self.admission.known(partition));
+            bookmarks.place(seen, self.admission.known(partition));
         }
         if stays_idle {
             return Ok(Polling { busy: true, changed: Vec::new() });

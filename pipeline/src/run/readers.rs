@@ -39,7 +39,7 @@ impl Readers {
     pub(crate) fn offsets(from: &Loading<'_>, source: &str) -> Result<BTreeMap<i32, i64>, Unreadable> {
         let partitions = from.all::<((String, i32), Bookmark)>("partition")?.into_iter();
         let of_source = partitions.filter(|((name, _), _)| name == source);
-        Ok(of_source.map(|((_, partition), bookmark)| (partition, bookmark.offset())).collect())
+        Ok(of_source.map(|((_, partition), bookmark)| (partition, bookmark.read_from())).collect())
     }
 }
 

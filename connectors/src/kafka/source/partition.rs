@@ -152,28 +152,18 @@ pub(super) fn span(
 ) -> Result<Span, BrokerError> {
     let (low, high) = watermarks(consumer, client, &settings.topic, number)?;
     let asked = settings.start.get(&number).copied();
-    let start = first_offset(asked, low, high).map_err(|detail| BrokerError::Offset {
+    let start = first_offset(asked, low, high).map_err(|detail| BrokerError::Replaced {
         topic: settings.topic.clone(),
         partition: number,
         detail,
     })?;
-    if let Some(asked) = asked.filter(|&asked| asked < low) {
-        tracing::error!(
-            topic = settings.topic,
-            partition = number,
-            "records {asked} to {} are lost: retention has deleted them before they were read",
-            low - 1,
-        );
-    }
     Ok(Span { number, start, end: settings.until_end.then_some(high), high })
 }
 
 /// Where to begin in a partition that holds offsets from `low` up to, but not including, `high`.
 fn first_offset(asked: Option<i64>, low: i64, high: i64) -> Result<i64, String> {
     match asked {
-        Some(asked) if asked > high => {
-            Err(format!("offset {asked} was asked for, but the partition ends before {high}"))
-        }
+        Some(asked) if asked > high => Err(format!("it was read up to offset {asked}, and now ends at offset {high}")),
         Some(asked) => Ok(asked.max(low)),
         None => Ok(low),
     }

@@ -10,7 +10,8 @@ use fleetdiff_formats::identity::IdentityMapping;
 pub struct TopicSettings {
     /// Its name.
     pub topic: String,
-    /// The first offset to read of each partition; partitions without an entry are read from their earliest record.
+    /// The first offset to read of each partition, as far as it is still there; partitions without an entry are read from their earliest
+    /// record.
     pub start: BTreeMap<i32, i64>,
     /// Whether to stop at the offsets at which the partitions end when the reader is opened.
     pub until_end: bool,

@@ -52,12 +52,12 @@ pub enum Gone {
     },
     /// There are others.
     #[error(
-        "partition {partition} holds other records than when this output was begun: its first record was {was}; now {is}. The topic was deleted and made anew"
+        "partition {partition} holds other records than when this output was begun: {was}; now {is}. The topic was deleted and made anew"
     )]
     Replaced {
         /// The partition.
         partition: i32,
-        /// The first record then.
+        /// A record then.
         was: String,
         /// What is there now.
         is: String,
@@ -161,7 +161,15 @@ impl History {
 }
 
 fn replaced(partition: i32, (offset, stamped_at): (i64, Option<Nanos>), is: String) -> Gone {
-    Gone::Replaced { partition, was: words(offset, stamped_at), is }
+    Gone::Replaced { partition, was: format!("its first record was {}", words(offset, stamped_at)), is }
+}
+
+impl Gone {
+    /// The last record before a bookmark was that one, and now there is this one; each by offset and stamp.
+    pub fn other_than_read(partition: i32, was: (i64, Option<Nanos>), is: (i64, Option<Nanos>)) -> Self {
+        let was = format!("the last record before the checkpoint was {}", words(was.0, was.1));
+        Self::Replaced { partition, was, is: format!("it is {}", words(is.0, is.1)) }
+    }
 }
 
 fn words(offset: i64, stamped_at: Option<Nanos>) -> String {

@@ -6,7 +6,7 @@ use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{NEW_FOLDER, SourceError};
 use fleetdiff_schemas::time::Hop;
 
-use super::bookmarks::{Bookmark, Bookmarks};
+use super::bookmarks::{Bookmark, Bookmarks, Seen};
 use super::{Place, Reader};
 use crate::rules::decisions::Decision;
 use crate::rules::decisions::history::{Beginning, Gone};
@@ -41,7 +41,7 @@ impl Reader {
             state: watermark.map_or(PartitionState::Silent, PartitionState::Watermark),
             next_offset: offset,
             first: watermark,
-            resumed_at: offset,
+            resumed_at: (offset, from.last),
             bookmarks: self.every.map(|every| Bookmarks::resumed(from, every)),
             ..Place::unread()
         };
@@ -49,6 +49,18 @@ impl Reader {
         match self.source.held(partition) {
             Some(held) if held.start > offset => self.lose(partition, offset..held.start),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a record lies before the bookmark from which its partition is counted in this run. The one just before it must be the one
+    /// that was there then.
+    pub(super) fn is_before_bookmark(&self, partition: i32, seen: Seen) -> Result<bool, RunError> {
+        let Some(&Place { resumed_at: (from, last), .. }) = self.partitions.get(&partition) else { return Ok(false) };
+        match last {
+            Some(last) if last.0 == seen.0 && last != seen => {
+                Err(self.gone(&Gone::other_than_read(partition, last, seen)))
+            }
+            _ => Ok(seen.0 < from),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::admission::Partition;
@@ -12,6 +12,8 @@ use crate::rules::admission::Partition;
 pub(in crate::run) struct Bookmark {
     /// The offset of the first record after it.
     pub(super) offset: i64,
+    /// The record before it, if there is one: it is read once more, since another one there means another topic.
+    pub(super) last: Option<Seen>,
     /// What is known of the partition there.
     pub(super) known: Partition,
     /// The last hop at which anything before it is applied.
@@ -19,11 +21,14 @@ pub(in crate::run) struct Bookmark {
 }
 
 impl Bookmark {
-    /// The offset of the first record after it.
-    pub(in crate::run) fn offset(&self) -> i64 {
-        self.offset
+    /// From which offset the partition is to be read.
+    pub(in crate::run) fn read_from(&self) -> i64 {
+        self.last.map_or(self.offset, |(offset, _)| offset)
     }
 }
+
+/// A record that was read: its offset and its stamp.
+pub(super) type Seen = (i64, Option<Nanos>);
 
 /// Bookmarks of one partition: of those between two boundaries only the last can be the best one for any.
 #[derive(Debug)]
@@ -38,7 +43,7 @@ pub(super) struct Bookmarks {
 impl Bookmarks {
     /// The first one: where reading begins.
     pub(super) fn begun_at(offset: i64, known: Partition, every: u64) -> Self {
-        Self::resumed(Bookmark { offset, known, through: Hop(0) }, every)
+        Self::resumed(Bookmark { offset, last: None, known, through: Hop(0) }, every)
     }
 
     /// Goes on from a bookmark of an earlier run.
@@ -57,11 +62,12 @@ impl Bookmarks {
         self.placed.back().is_none_or(|last| last.known.watermark() < watermark)
     }
 
-    /// Places a bookmark before the record at `offset`.
-    pub(super) fn place(&mut self, offset: i64, known: Partition) {
+    /// Places a bookmark after a record.
+    pub(super) fn place(&mut self, last: Seen, known: Partition) {
         let stretch = |through: Hop| through.0 / self.every;
         self.placed.pop_back_if(|last| stretch(last.through) == stretch(self.through));
-        self.placed.push_back(Bookmark { offset, known, through: self.through });
+        let offset = last.0.saturating_add(1);
+        self.placed.push_back(Bookmark { offset, last: Some(last), known, through: self.through });
     }
 
     /// The last place before which nothing is applied at this boundary or later.
@@ -91,7 +97,7 @@ mod tests {
         // (applied at, next offset): the record at 5 is ahead of those around it.
         for (hop, offset) in [(10, 4), (11, 5), (14, 6), (12, 7), (15, 8), (17, 9)] {
             bookmarks.applied(Hop(hop));
-            bookmarks.place(offset, known.clone());
+            bookmarks.place((offset - 1, None), known.clone());
         }
         let at = |bookmarks: &Bookmarks, hop| bookmarks.before(Hop(hop)).map(|bookmark| bookmark.offset);
         assert_eq!([6, 10, 12, 14, 16, 98].map(|hop| at(&bookmarks, hop)), [3, 3, 5, 5, 8, 9].map(Some));
