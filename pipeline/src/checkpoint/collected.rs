@@ -125,10 +125,12 @@ mod tests {
             assert_eq!(collected.take(Hop(1_000), (from, 0), Vec::new(), 1).is_some(), number == 2);
         }
         assert_eq!(collected.open(Hop(0), Hop(1_000), 10), hops([]), "of another worker, too late");
-        assert_eq!(collected.wanted(Hop(1_010), Hop(1_020)), hops([1_020]));
-        assert_eq!(collected.refuse(Hop(1_020)), None);
-        assert_eq!(collected.take(Hop(1_020), ("a", 0), Vec::new(), 1), None);
-        assert_eq!(collected.wanted(Hop(0), Hop(1_020)), hops([]));
+        assert_eq!(collected.wanted(Hop(1_010), Hop(1_020)), hops([]), "decided before");
+        assert_eq!(collected.open(Hop(1_020), Hop(1_030), 10), hops([1_030]));
+        assert_eq!(collected.wanted(Hop(1_020), Hop(1_030)), hops([1_030]));
+        assert_eq!(collected.refuse(Hop(1_030)), None);
+        assert_eq!(collected.take(Hop(1_030), ("a", 0), Vec::new(), 1), None);
+        assert_eq!(collected.wanted(Hop(0), Hop(1_030)), hops([]));
     }
 
     #[test]
