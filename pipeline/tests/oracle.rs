@@ -144,6 +144,7 @@ impl Sink for Filed {
 /// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle. A run that goes on from a
 /// checkpoint, on another number of workers, writes the same from there on.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
+    let partitions = &partitions.iter().cloned().map(numbered).collect::<Vec<_>>();
     let filed = Filed { collected: Collected::default(), clock: config.clock() };
     let collected = filed.collected.clone();
     let number = usize::try_from(seed).unwrap();
@@ -163,6 +164,14 @@ fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let by_others = of_roll_ups.filter(|row| row.ln_p_row.is_none_or(|ln_p| ln_p > config.q.ln())).count();
     assert_eq!(by_others, 0, "seed {seed}: roll-ups that are significant for what single cells show");
     got
+}
+
+/// Records in the order of their offsets, also if they are those of several fleets one after another.
+fn numbered(mut records: Vec<Decoded>) -> Vec<Decoded> {
+    if !records.is_sorted_by(|one, next| one.position.offset < next.position.offset) {
+        (0..).zip(&mut records).for_each(|(offset, record)| record.position.offset = offset);
+    }
+    records
 }
 
 /// Puts the head's pods of one cell where there is no base pod.

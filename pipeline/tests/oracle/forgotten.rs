@@ -22,9 +22,6 @@ fn replaced(seed: u64, builds: &[&str]) -> Vec<Vec<Decoded>> {
             .build();
         partitions.iter_mut().zip(fleet.partitions(2)).for_each(|(all, records)| all.extend(records));
     }
-    for records in &mut partitions {
-        (0..).zip(records).for_each(|(offset, record)| record.position.offset = offset);
-    }
     partitions
 }
 
