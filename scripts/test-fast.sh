@@ -20,6 +20,7 @@ left_out=(
     oracle         # fleets through the dataflow and through the oracle
     oracle_self    # fleets through the oracle
     fan_out        # fleets through the dataflow
+    order_schedules # a thousand runs of the dataflow
     incidents      # fleets through the dataflow
     memory         # floods up to the default limits
 )

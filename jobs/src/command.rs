@@ -65,12 +65,13 @@ pub(crate) enum Command {
     ///
     /// Without --until-end, the service runs until SIGINT or SIGTERM. All alerts have then been sent up to the
     /// last closed interval, and the tables are complete up to the last --flush boundary. Started again with the same folder,
-    /// the service reads the topic from the beginning, checks its rows against the existing files, and continues.
+    /// the service goes on from its last checkpoint; without one it reads the topic from the beginning and checks its rows against
+    /// the existing files.
     ///
     /// With --until-end, the service reads up to the offsets found at the start, closes all intervals, writes all rows and stops.
     ///
     /// Decisions that depend on the wall clock are logged in decisions.jsonl in the output folder, so that the next start makes
-    /// the same decisions.
+    /// the same decisions; --decisions takes them into another folder.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
     /// Send a test message to the receivers of a configuration and print what they answer

@@ -5,6 +5,7 @@ pub mod in_memory;
 pub mod pulse;
 mod reader;
 pub(crate) mod readers;
+pub mod wall;
 
 pub use self::error::RunError;
 
@@ -25,6 +26,7 @@ use timely::worker::Worker;
 use self::pulse::{MemoryVitals, Pulse, Watched};
 use self::reader::{AHEAD, Reader};
 use self::readers::Readers;
+use self::wall::WallClock;
 use crate::checkpoint::{Checkpoints, Keeper};
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::build;
@@ -38,9 +40,6 @@ use crate::rules::watermarks::Announced;
 
 /// Records that a worker reads before it lets the dataflow work.
 const BATCH: usize = 64;
-/// How long a worker with nothing to do sleeps at most before it polls its sources again.
-const NAP: Duration = Duration::from_millis(2);
-
 /// How long a worker whose input has ended sleeps at most before it checks whether it must stop.
 const REST: Duration = Duration::from_millis(50);
 
@@ -66,6 +65,8 @@ pub struct Service {
     pub pulse: Pulse,
     /// The checkpoints that it takes, and the one with which it begins.
     pub checkpoints: Checkpoints,
+    /// By which clock a partition is silent.
+    pub wall: WallClock,
 }
 
 /// How a run ended.
@@ -173,8 +174,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     });
     let mut readers = Readers::default();
     let keeper = shared.common.keeper((index, peers), &mut readers);
-    let opened = readers.open(config, sources, &shared.service.decisions, shared.common.checkpoints.every());
-    opened.unwrap_or_else(|failure| shared.fail(failure));
+    readers.open(config, sources, &shared.service).unwrap_or_else(|failure| shared.fail(failure));
     shared.common.checkpoints.loaded(peers);
     if let Some(unreadable) = shared.common.unreadable() {
         shared.fail(unreadable);
@@ -194,7 +194,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
         if busy {
             worker.step()
         } else {
-            worker.step_or_park(Some(NAP))
+            worker.step_or_park(Some(shared.service.wall.nap()))
         };
     }
     // NB: dataflows are dropped before the capabilities in the feeder; otherwise an open hop would seem closed. What is

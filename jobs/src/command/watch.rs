@@ -28,8 +28,9 @@ use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
+use fleetdiff_pipeline::run::pulse::Pulse;
 use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
-use fleetdiff_pipeline::run::pulse::{Pulse, wall_now};
+use fleetdiff_pipeline::run::wall::wall_now;
 use fleetdiff_pipeline::run::{self, Ended, RunError, SourceFactory, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
@@ -53,6 +54,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff watch --config fleetdiff.toml
   fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end
+  fleetdiff watch --config fleetdiff.toml --output again --until-end --decisions out/decisions.jsonl
   FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m
   fleetdiff watch --show-config > fleetdiff.toml";
 
@@ -68,6 +70,9 @@ pub(crate) struct WatchArgs {
     /// Read up to the current end of the topic, close all intervals, write all rows and exit
     #[arg(long)]
     pub(crate) until_end: bool,
+    /// Decide as an earlier run did, whose decisions.jsonl this is: the same topic then gives the same rows in another folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) decisions: Option<PathBuf>,
     /// Every key of the file.
     #[command(flatten)]
     pub(crate) flags: Flags<Everything>,
@@ -98,7 +103,7 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let partitions = Partitions::ask(configuration)?;
     let (output, guidance) = open(configuration, partitions, &receivers, &stop)?;
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
-    let decisions = decisions::open(&configuration.output.folder)?;
+    let decisions = decisions::open(&configuration.output.folder, args.decisions.as_deref())?;
     let written_before = output.written_before(config.clock()).max(checkpointing.begun_from());
     let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;

@@ -66,16 +66,22 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        let whole = text.rfind('\n').map_or("", |end| text.get(..=end).unwrap_or_default());
+        let whole = whole_lines(&text);
         if whole.len() < text.len() {
             file.set_len(u64::try_from(whole.len()).unwrap_or(0)).map_err(failed)?;
         }
-        let parsed = |(line, text)| {
-            let wrong = |source| LinesError::Line { one: about.one, path: path.clone(), line, source };
-            serde_json::from_str(text).map_err(wrong)
-        };
-        let known = (1..).zip(whole.lines()).map(parsed).collect::<Result<Vec<_>, _>>()?;
+        let known = parsed(whole, &path, about)?;
         Ok((Self { about, path, file, of: PhantomData }, known))
+    }
+
+    /// What another run's log holds; a last line without its end is not part of it.
+    ///
+    /// # Errors
+    /// [`LinesError`].
+    pub(crate) fn of_another(path: &Path, about: &'static About) -> Result<Vec<T>, LinesError> {
+        let failed = |source| LinesError::File { many: about.many, path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        parsed(whole_lines(&text), path, about)
     }
 
     /// Adds a line.
@@ -88,4 +94,16 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let kept = written.and_then(|()| self.file.sync_data());
         kept.map_err(|source| LinesError::File { many: self.about.many, path: self.path.clone(), source })
     }
+}
+
+fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default()
+}
+
+fn parsed<T: DeserializeOwned>(lines: &str, path: &Path, about: &About) -> Result<Vec<T>, LinesError> {
+    let parse = |(line, text)| {
+        let wrong = |source| LinesError::Line { one: about.one, path: path.to_owned(), line, source };
+        serde_json::from_str(text).map_err(wrong)
+    };
+    (1..).zip(lines.lines()).map(parse).collect()
 }

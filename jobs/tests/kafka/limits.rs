@@ -126,22 +126,20 @@ fn limits_that_change_hold_for_what_comes_then_and_in_later_runs() {
     let functions: Vec<&Value> = logged.iter().map(|made| &made["limits"]["functions"]).collect();
     assert_eq!(functions, [100_000, 1_000], "{logged:?}");
 
-    let to_end = |folder: &Path| {
+    let to_end = |folder: &Path, decided: &[&str]| {
         let own = ["watch", "--until-end", "--brokers", brokers(), "--topic", "squeezed", "--format", "delta"];
         let rest = ["--output", text(folder), "--alerts-topic", "", "--flush", "60s"];
-        succeed(&[&own[..], &rest, &more].concat());
+        succeed(&[&own[..], &rest, &more, decided].concat());
         of_folder(folder).tables
     };
-    let whole = to_end(&output);
+    let whole = to_end(&output, &[]);
     assert!(
         !whole.limits.is_empty() && whole.limits.iter().all(|row| row.limit == 1_000),
         "{:?}",
         whole.limits.first()
     );
-    let anew = scratch.path().join("anew");
-    fs::create_dir(&anew).unwrap();
-    fs::copy(output.join("decisions.jsonl"), anew.join("decisions.jsonl")).unwrap();
-    assert!(to_end(&anew) == whole, "other rows with the same decisions");
+    let again = to_end(&scratch.path().join("anew"), &["--decisions", text(&output.join("decisions.jsonl"))]);
+    assert!(again == whole, "other rows with the same decisions");
     drop(kept);
 }
 

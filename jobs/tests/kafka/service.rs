@@ -73,11 +73,10 @@ pub fn has_decided(output: &Path, decision: &str, partition: i32) -> bool {
 
 /// All rows, in a new folder with these decisions.
 pub fn run_anew(topic: &str, folder: &Path, known: Option<&Path>, workers: &str) -> Results {
-    fs::create_dir_all(folder).unwrap();
-    if let Some(known) = known {
-        fs::copy(known.join("decisions.jsonl"), folder.join("decisions.jsonl")).unwrap();
-    }
-    succeed(&watch(topic, folder, &["--until-end", "--workers", workers]));
+    let known = known.map(|known| known.join("decisions.jsonl"));
+    let decided = known.iter().flat_map(|known| ["--decisions", text(known)]);
+    let more: Vec<&str> = ["--until-end", "--workers", workers].into_iter().chain(decided).collect();
+    succeed(&watch(topic, folder, &more));
     of_folder(folder)
 }
 

@@ -255,14 +255,12 @@ fn leaders_move_and_a_partition_without_one_is_not_taken_for_idle() {
     assert_eq!(has_decided(&other, "idle", cut_off), decided, "{:?}", decisions(&other));
     assert_eq!(stop(waits, "TERM"), Some(0), "{}", fs::read_to_string(&other_log).unwrap());
 
-    let to_end = |folder: &Path| {
-        let args = [watching("moves", folder), vec!["--until-end".to_owned()]].concat();
-        succeed(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let to_end = |folder: &Path, more: &[&str]| {
+        let args = watching("moves", folder);
+        succeed(&[&args.iter().map(String::as_str).collect::<Vec<_>>(), &["--until-end"][..], more].concat());
         of_folder(folder)
     };
-    let whole = to_end(&output);
-    let anew = scratch.path().join("anew");
-    fs::create_dir_all(&anew).unwrap();
-    fs::copy(output.join("decisions.jsonl"), anew.join("decisions.jsonl")).unwrap();
-    to_end(&anew).assert_same(&whole, "after leaders moved");
+    let whole = to_end(&output, &[]);
+    let again = to_end(&scratch.path().join("anew"), &["--decisions", text(&output.join("decisions.jsonl"))]);
+    again.assert_same(&whole, "after leaders moved");
 }

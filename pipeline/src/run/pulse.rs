@@ -9,7 +9,7 @@ mod watched;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::source::Health;
@@ -293,10 +293,4 @@ impl Pulse {
             vitals.announced.pop_front();
         }
     }
-}
-
-/// The wall clock. Rows depend on it only through decisions that are logged.
-pub fn wall_now() -> Nanos {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -17,8 +17,10 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 pub(super) use self::bookmarks::Bookmark;
 use self::bookmarks::{Bookmarks, Seen};
 use self::tally::Tally;
+use super::Service;
 use super::error::RunError;
 use super::pulse::{PartitionVitals, Pulse};
+use super::wall::WallClock;
 use crate::counts::functions::FunctionTable;
 use crate::operators::arrive::{Arrived, Content, Remark};
 use crate::rules::admission::{Admission, Admitted};
@@ -43,6 +45,7 @@ pub(super) struct Reader {
     /// The first open hop as this reader has seen it, and since when.
     frontier: (Hop, Instant),
     clock: HopClock,
+    wall: WallClock,
     lateness: Nanos,
     /// How often files had been completed when it last looked.
     flushes: u64,
@@ -75,13 +78,13 @@ struct Place {
 }
 
 impl Place {
-    fn unread() -> Self {
+    fn unread(now: Instant) -> Self {
         Self {
             state: PartitionState::Silent,
             next_offset: 0,
             is_unread: false,
             first: None,
-            active_at: Instant::now(),
+            active_at: now,
             held_back: false,
             idle_since: None,
             refused_through: None,
@@ -107,32 +110,32 @@ pub(super) struct Polling {
 }
 
 impl Reader {
-    /// Reads a source from its beginning, or a partition from the bookmark that an earlier run had in it; bookmarks are kept for
-    /// boundaries that are `every` hops apart.
+    /// Reads a source from its beginning, or a partition from the bookmark that an earlier run had in it.
     pub(super) fn new(
         config: &Config,
         source: Box<dyn Source>,
-        decisions: &Decisions,
+        service: &Service,
         resumed: &Resumed,
-        every: Option<u64>,
     ) -> Result<Self, RunError> {
         let numbers = source.partitions();
         let name = source.name().to_owned();
         let bookmarks = numbers.iter().filter_map(|&number| Some((number, resumed.get(&(name.clone(), number))?)));
         let bookmarks: Vec<(i32, Bookmark)> = bookmarks.map(|(number, from)| (number, from.clone())).collect();
+        let (decisions, wall) = (&service.decisions, service.wall.clone());
         let mut reader = Self {
             returns: decisions.known_returns(source.name()),
             history: decisions.history(source.name()),
             decisions: decisions.clone(),
             ended: numbers.is_empty() && !source.may_grow(),
-            frontier: (Hop(0), Instant::now()),
+            frontier: (Hop(0), wall.instant()),
             clock: config.clock(),
+            wall,
             lateness: config.lateness,
             flushes: 0,
             source,
             admission: Admission::new(config),
             partitions: BTreeMap::new(),
-            every,
+            every: service.checkpoints.every(),
         };
         for (number, from) in bookmarks {
             reader.resume(number, from)?;
@@ -171,6 +174,7 @@ impl Reader {
     /// source.
     pub(super) fn is_ahead_of(&mut self, open_from: Hop) -> bool {
         let (mut any_open, mut any_behind) = (false, false);
+        let now = self.wall.instant();
         for (&number, place) in &mut self.partitions {
             if place.state == PartitionState::Ended {
                 continue;
@@ -178,7 +182,7 @@ impl Reader {
             let ahead = place.is_ahead_of(open_from);
             place.held_back = ahead;
             if ahead {
-                place.active_at = Instant::now();
+                place.active_at = now;
             }
             self.source.set_paused(number, ahead);
             any_open = true;
@@ -234,8 +238,9 @@ impl Reader {
         let stays_idle = self.stays_idle(&record, open_from);
         let not_before = self.take_back(partition, offset, open_from, stays_idle)?;
         let mut any_good = not_before > Hop(0);
-        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
-        place.tally.record(&record);
+        let now = self.wall.instant();
+        let place = self.partitions.entry(partition).or_insert_with(|| Place::unread(now));
+        place.tally.record(&record, now);
         for admitted in self.admission.admit(record, not_before, table) {
             any_good |= matches!(admitted, Admitted::OfPod(..));
             place.tally.admitted(&admitted);
@@ -264,7 +269,7 @@ impl Reader {
         place.idle_since = None;
         place.first = place.first.or(watermark);
         if any_good {
-            place.active_at = Instant::now();
+            place.active_at = now;
         }
         let changed = before != place.state;
         Ok(Polling { busy: true, changed: changed.then_some(partition).into_iter().collect() })
@@ -291,11 +296,11 @@ impl Reader {
     /// Declares partitions idle that have given no good record for the time `after`, although everything they had was
     /// read. Called when the source has just had nothing. Gives the partitions that are idle now.
     pub(super) fn find_idle(&mut self, after: Duration, open_from: Hop) -> Result<Vec<i32>, RunError> {
-        let mut idle = Vec::new();
+        let (mut idle, now) = (Vec::new(), self.wall.instant());
         for (&partition, place) in &mut self.partitions {
             let gives = matches!(place.state, PartitionState::Silent | PartitionState::Watermark(_));
             let rests = self.history.rests(partition, place.next_offset);
-            let is_silent = rests || place.active_at.elapsed() >= after;
+            let is_silent = rests || now.saturating_duration_since(place.active_at) >= after;
             if !gives || !is_silent || !self.source.is_drained(partition) {
                 continue;
             }
@@ -318,7 +323,7 @@ impl Reader {
                 self.decisions.append(&idle).map_err(RunError::Decision)?;
             }
             place.state = PartitionState::Idle;
-            place.idle_since = Some(Instant::now());
+            place.idle_since = Some(now);
             idle.push(partition);
         }
         Ok(idle)
@@ -389,7 +394,8 @@ impl Reader {
                     give(hop, arrived);
                 }
             }
-            self.partitions.entry(partition).or_insert_with(Place::unread).state = PartitionState::Ended;
+            let now = self.wall.instant();
+            self.partitions.entry(partition).or_insert_with(|| Place::unread(now)).state = PartitionState::Ended;
         }
         self.ended |= self.partitions.values().all(|place| place.state == PartitionState::Ended);
         if self.ended {

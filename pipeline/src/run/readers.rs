@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::Source;
 
-use super::RunError;
 use super::reader::{Bookmark, Reader, Resumed};
+use super::{RunError, Service};
 use crate::checkpoint::{Loading, Saving, State, Unreadable};
-use crate::rules::decisions::Decisions;
 
 /// All sources of a worker.
 #[derive(Default)]
@@ -19,16 +18,15 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Opens sources; bookmarks are kept for boundaries that are `every` hops apart.
+    /// Opens sources.
     pub(super) fn open(
         &mut self,
         config: &Config,
         sources: Vec<Box<dyn Source>>,
-        decisions: &Decisions,
-        every: Option<u64>,
+        service: &Service,
     ) -> Result<(), RunError> {
         let resumed = std::mem::take(&mut self.resumed);
-        let readers = sources.into_iter().map(|source| Reader::new(config, source, decisions, &resumed, every));
+        let readers = sources.into_iter().map(|source| Reader::new(config, source, service, &resumed));
         self.each = readers.collect::<Result<_, _>>()?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::checkpoints::{About, CheckpointFolder};
 use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
-use fleetdiff_pipeline::run::pulse::wall_now;
+use fleetdiff_pipeline::run::wall::wall_now;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::receivers::{ReceiverCounts, Receivers};
 use fleetdiff_pipeline::run::pulse::diagnosis::{Diagnosis, Now, diagnose};
-use fleetdiff_pipeline::run::pulse::{PartitionVitals, Pulse, Vitals, wall_now};
+use fleetdiff_pipeline::run::pulse::{PartitionVitals, Pulse, Vitals};
+use fleetdiff_pipeline::run::wall::wall_now;
 use fleetdiff_schemas::time::{HopClock, Nanos};
 use serde_json::Value as Json;
 

@@ -9,7 +9,8 @@ use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::HopClock;
 
-use crate::output::lines::{About, Lines, LinesError};
+use crate::failure::Failure;
+use crate::output::lines::{About, Lines};
 
 const LOG: About = About { file: "decisions.jsonl", many: "decisions", one: "decision" };
 
@@ -21,12 +22,27 @@ impl DecisionLog for Log {
     }
 }
 
-/// The decisions of earlier runs with this output folder, and the log for new ones.
+/// The decisions of earlier runs with this output folder, and the log for new ones. With `as_in`, the log of another folder, they
+/// are those of that log, which are copied first.
 ///
 /// # Errors
-/// [`LinesError`].
-pub(crate) fn open(folder: &Path) -> Result<Decisions, LinesError> {
-    let (log, known) = Lines::open(folder, &LOG)?;
+/// A log cannot be used, or the folder has other decisions of its own.
+pub(crate) fn open(folder: &Path, as_in: Option<&Path>) -> Result<Decisions, Failure> {
+    let (mut log, mut known) = Lines::open(folder, &LOG)?;
+    if let Some(other) = as_in {
+        let asked: Vec<Decision> = Lines::of_another(other, &LOG)?;
+        if !asked.iter().zip(&known).all(|(asked, known)| asked == known) {
+            let own = folder.join(LOG.file);
+            return Err(Failure::usage(
+                format!("{} has other decisions than {}", own.display(), other.display()),
+                "leave out --decisions: a folder keeps its own decisions; or give a new output folder",
+            ));
+        }
+        for decision in asked.into_iter().skip(known.len()) {
+            log.append(&decision)?;
+            known.push(decision);
+        }
+    }
     Ok(Decisions::new(Box::new(Log(log)), known))
 }
 
@@ -67,20 +83,20 @@ mod tests {
     #[test]
     fn what_was_written_is_known_to_the_next_run_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let first = open(folder.path()).unwrap();
+        let first = open(folder.path(), None).unwrap();
         first.append(&Decision::Idle { source: "t".to_owned(), partition: 1, from_hop: Hop(8), offset: None }).unwrap();
         first.append(&back(5)).unwrap();
         let path = folder.path().join(LOG.file);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"decision\":\"back\",\"sour").unwrap();
 
-        let second = open(folder.path()).unwrap();
+        let second = open(folder.path(), None).unwrap();
         let mut returns = second.known_returns("t");
         assert_eq!((returns.due(1, 5), returns.due(1, 6)), (Some(Hop(9)), None));
         second.append(&back(7)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert_eq!(open(folder.path()).unwrap().known_returns("t").due(1, 7), Some(Hop(9)));
+        assert_eq!(open(folder.path(), None).unwrap().known_returns("t").due(1, 7), Some(Hop(9)));
     }
 
     #[test]
@@ -91,7 +107,30 @@ mod tests {
             "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n",
         )
         .unwrap();
-        let failure = open(folder.path()).err().unwrap();
-        assert!(failure.to_string().contains("line 2 of"), "{failure}");
+        let failure = open(folder.path(), None).err().unwrap();
+        assert!(format!("{failure:?}").contains("line: 2"), "{failure:?}");
+    }
+
+    #[test]
+    fn decisions_of_another_folder_are_taken_once_and_never_mixed_with_others() {
+        let [first, second, third] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let path = first.path().join(LOG.file);
+        let log = open(first.path(), None).unwrap();
+        (5..8).for_each(|offset| log.append(&back(offset)).unwrap());
+        // A run was ended while it copied them.
+        open(second.path(), None).unwrap().append(&back(5)).unwrap();
+        for _ in 0..2 {
+            open(second.path(), Some(&path)).unwrap();
+            assert_eq!(std::fs::read(second.path().join(LOG.file)).unwrap(), std::fs::read(&path).unwrap());
+        }
+        // What it decided since is its own.
+        open(second.path(), Some(&path)).unwrap().append(&back(9)).unwrap();
+        assert_eq!(open(second.path(), Some(&path)).unwrap().known_returns("t").due(1, 9), Some(Hop(9)));
+
+        open(third.path(), None).unwrap().append(&back(6)).unwrap();
+        let failure = open(third.path(), Some(&path)).err().unwrap();
+        assert!(format!("{failure:?}").contains("has other decisions than"), "{failure:?}");
+        let failure = open(third.path(), Some(&third.path().join("none"))).err().unwrap();
+        assert!(format!("{failure:?}").contains("NotFound"), "{failure:?}");
     }
 }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fleetdiff_connectors::receivers::Receivers;
-use fleetdiff_pipeline::run::pulse::wall_now;
+use fleetdiff_pipeline::run::wall::wall_now;
 
 use super::console::Console;
 use super::decisions::Limiter;

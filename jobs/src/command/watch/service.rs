@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_pipeline::run::RunError;
-use fleetdiff_pipeline::run::pulse::wall_now;
+use fleetdiff_pipeline::run::wall::wall_now;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;

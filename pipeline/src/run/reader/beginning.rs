@@ -18,13 +18,16 @@ impl Reader {
     pub(super) fn begin(&mut self, partition: i32) -> Result<(), RunError> {
         let Some(held) = self.source.held(partition) else {
             let bookmarks = self.bookmarks_from(partition, 0);
-            self.partitions.insert(partition, Place { bookmarks, ..Place::unread() });
+            self.partitions.insert(partition, Place { bookmarks, ..Place::unread(self.wall.instant()) });
             return Ok(());
         };
         let beginning = self.history.begin(partition, &held).map_err(|gone| self.gone(&gone))?;
         let offset = held.start;
         let bookmarks = self.bookmarks_from(partition, offset);
-        self.partitions.insert(partition, Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread() });
+        self.partitions.insert(
+            partition,
+            Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread(self.wall.instant()) },
+        );
         match beginning {
             Beginning::Known => Ok(()),
             Beginning::Lost(lost) => self.lose(partition, lost),
@@ -43,7 +46,7 @@ impl Reader {
             first: watermark,
             resumed_at: (offset, from.last),
             bookmarks: self.every.map(|every| Bookmarks::resumed(from, every)),
-            ..Place::unread()
+            ..Place::unread(self.wall.instant())
         };
         self.partitions.insert(partition, place);
         match self.source.held(partition) {
@@ -74,7 +77,7 @@ impl Reader {
         let offset = self.source.held(partition).map_or(0, |held| held.start);
         self.log_beginning(partition, offset, open_from)?;
         let bookmarks = self.bookmarks_from(partition, offset);
-        let mut place = Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread() };
+        let mut place = Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread(self.wall.instant()) };
         if open_from > Hop(0) {
             place.state = PartitionState::Idle;
             place.idle_since = Some(place.active_at);
@@ -106,7 +109,8 @@ impl Reader {
             lost.start,
             lost.end.saturating_sub(1)
         );
-        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
+        let now = self.wall.instant();
+        let place = self.partitions.entry(partition).or_insert_with(|| Place::unread(now));
         place.tally.lost(records);
         place.next_offset = lost.end;
         let decision = Decision::Lost { source, partition, offset: lost.start, next_offset: lost.end };

@@ -5,7 +5,7 @@
 //! stood still for as long as a silent partition is waited for, an idle partition passes the hops of what it had refused.
 //! That depends on the wall clock, so it is a decision, which is logged before it takes effect.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::time::Hop;
@@ -14,7 +14,6 @@ use super::Reader;
 use crate::rules::decisions::Decision;
 use crate::rules::watermarks::{PartitionState, Report};
 use crate::run::error::RunError;
-use crate::run::pulse::wall_now;
 
 impl Reader {
     /// Whether this record leaves its partition idle: all of it is refused, at hops that are open still.
@@ -30,7 +29,7 @@ impl Reader {
     /// Moves event time over the hops of refused records, if nothing else has moved it for the time `after`. Called when the
     /// source has just had nothing. Gives what is to be reported, in this order.
     pub(in crate::run) fn close_refused(&mut self, after: Duration, open_from: Hop) -> Result<Vec<Report>, RunError> {
-        let now = Instant::now();
+        let now = self.wall.instant();
         if open_from != self.frontier.0 {
             self.frontier = (open_from, now);
         }
@@ -39,7 +38,7 @@ impl Reader {
             return Ok(reports);
         }
         // NB: times of refused records are their senders'. A clock that is ahead must not move event time beyond the present.
-        let latest = self.clock.hop_of(wall_now().since(self.lateness));
+        let latest = self.clock.hop_of(self.wall.now().since(self.lateness));
         let source = self.source.name().to_owned();
         for (&partition, place) in &mut self.partitions {
             let (Some(idle_since), Some(through)) = (place.idle_since, place.refused_through) else { continue };

@@ -27,10 +27,10 @@ impl Tally {
         self.given.lost += records;
     }
 
-    /// Counts a record as it was decoded.
-    pub(super) fn record(&mut self, record: &Decoded) {
+    /// Counts a record as it was decoded, which is read now.
+    pub(super) fn record(&mut self, record: &Decoded, now: Instant) {
         self.given.records += 1;
-        self.given.last_at = Some(Instant::now());
+        self.given.last_at = Some(now);
         self.given.last_sent_at = record.stamped.time().or(self.given.last_sent_at);
         for (part, content) in (0..).zip(&record.parts) {
             if let Err(rejection) = content {

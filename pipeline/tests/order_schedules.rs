@@ -1,0 +1,274 @@
+//! A service under a clock that the test moves, over schedules drawn at random: partitions that fall silent, come back, are added or
+//! give only what is refused, records that come late or twice, processes that are killed and started again, with other workers, from
+//! a checkpoint or from the beginning. The rows that all these processes have written are those of one run that reads the topic once,
+//! with the same decisions.
+//!
+//! What runs is the service's own code; only records, disk and clock are the test's. `FLEETDIFF_SCHEDULES=5000 cargo test --release
+//! --workspace --test order_schedules -- --nocapture` is the long form; `FLEETDIFF_SCHEDULE=17` runs the one that failed.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
+
+#[path = "support/log.rs"]
+mod log;
+#[path = "support/timed.rs"]
+mod timed;
+#[path = "support/written.rs"]
+mod written;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
+use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
+use fleetdiff_pipeline::run::wall::{Moved, WallClock};
+use fleetdiff_pipeline::run::{Service, run_service};
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::{Decoded, Position, Stamped};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rows::LedgerRow;
+use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use self::log::Log;
+use self::timed::{Life, Partition, Topic};
+use self::written::{ByHop, Output};
+
+/// How many schedules are drawn, unless `FLEETDIFF_SCHEDULES` says otherwise.
+const SCHEDULES: u64 = 1_000;
+const PARTITIONS: u32 = 3;
+
+/// How the records of a topic are stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stamps {
+    Broker,
+    Sender,
+}
+
+/// What happens, drawn from a seed.
+struct Schedule {
+    config: Config,
+    topic: Topic,
+    start: Nanos,
+    idle_after: Duration,
+    flush: u64,
+}
+
+/// One record in how many does something.
+fn one_in(draws: &mut Xoshiro256PlusPlus, many: u32) -> bool {
+    draws.random_range(0..many) == 0
+}
+
+fn seconds(draws: &mut Xoshiro256PlusPlus, range: Range<i64>) -> Nanos {
+    Nanos::from_seconds(draws.random_range(range))
+}
+
+impl Schedule {
+    fn drawn(draws: &mut Xoshiro256PlusPlus) -> Self {
+        let config = Config {
+            window: Nanos::from_seconds([60, 120, 180][draws.random_range(0..3)]),
+            lateness: Nanos::from_seconds([20, 30, 60][draws.random_range(0..3)]),
+            warm_up: Nanos(0),
+            evaluate_every: Nanos::from_seconds([20, 60][draws.random_range(0..2)]),
+            report_every: Nanos::from_seconds(120),
+            history_every: Nanos::from_seconds(20),
+            ..Config::default()
+        };
+        let fleet = Fleet::seeded(draws.random_range(0..1_000))
+            .regions(["east"])
+            .cohorts(["tv"])
+            .pods_per_cell(2, 3)
+            .samples_per_second(20.0)
+            .late(0.05, Nanos::from_seconds(90))
+            .duplicates(0.05)
+            .restarts(1)
+            .lasts(Nanos::from_seconds(draws.random_range(240..420)))
+            .deploy_after(Nanos::from_seconds(60))
+            .regress("serialize_video_chunk", Cells::all(), 3.0)
+            .build();
+        let time = fleet.time();
+        let stamps = if one_in(draws, 2) { Stamps::Broker } else { Stamps::Sender };
+        let partitions = fleet.partitions(PARTITIONS).into_iter().zip(0..);
+        let partitions =
+            partitions.map(|(records, number)| arriving(records, number, (time.start, time.end), stamps, draws));
+        Self {
+            config,
+            topic: Topic(partitions.collect()),
+            start: time.start,
+            idle_after: Duration::from_secs(draws.random_range(15..60)),
+            flush: [1, 3, 6][draws.random_range(0..3)],
+        }
+    }
+
+    fn service(&self, decisions: Decisions, checkpoints: Checkpoints, life: &Life) -> Service {
+        let idle_after = Some(self.idle_after);
+        let wall = WallClock::Moved(life.clock.clone());
+        Service { stop: Arc::clone(&life.stop), idle_after, decisions, checkpoints, wall, ..Service::default() }
+    }
+
+    /// The rows of one run that reads the whole topic.
+    fn at_once(&self, decisions: &[Decision], workers: usize) -> ByHop {
+        let clock = Moved::at(self.topic.end().plus(Nanos::from_seconds(3_600)));
+        let life = Life::new(clock, 0, None);
+        let output = Output::default();
+        let decisions = Decisions::new(Box::new(Forgetful), decisions.to_vec());
+        let service = Service { idle_after: None, ..self.service(decisions, Checkpoints::default(), &life) };
+        let sources = self.topic.to_its_end(&life);
+        run_service(&self.config, workers, sources, Box::new(output.sink(1)), service).unwrap();
+        output.written()
+    }
+}
+
+/// The records of a partition with the times at which they arrive: with its sender's delay, unless the partition is cut off.
+fn arriving(
+    records: Vec<Decoded>,
+    number: i32,
+    (start, end): (Nanos, Nanos),
+    stamps: Stamps,
+    draws: &mut Xoshiro256PlusPlus,
+) -> Partition {
+    let lasts = end.since(start).0;
+    let within = |draws: &mut Xoshiro256PlusPlus| start.plus(Nanos(draws.random_range(0..lasts)));
+    let added_at = if number > 0 && one_in(draws, 4) { within(draws) } else { start };
+    let cut_off = if one_in(draws, 2) {
+        let from = within(draws);
+        from..from.plus(seconds(draws, 30..240))
+    } else {
+        start..start
+    };
+    let refused = if one_in(draws, 3) { draws.random_range(1..40) } else { 0 };
+    let refused_from = within(draws);
+    let mut arrivals: Vec<(Nanos, Decoded)> = Vec::new();
+    for record in records {
+        let sent = record.parts.iter().flatten().map(|profile| profile.window.end).max().unwrap_or(start);
+        arrivals.push((sent.plus(Nanos(draws.random_range(0..3_000_000_000))), record));
+    }
+    // A record that is late keeps its place after those that came before it.
+    let mut latest = added_at;
+    for (at, _) in &mut arrivals {
+        let free = if cut_off.contains(at) { cut_off.end } else { *at };
+        latest = latest.max(free);
+        *at = latest;
+    }
+    for second in 0..refused {
+        let at = refused_from.plus(Nanos::from_seconds(second)).max(added_at);
+        let place = arrivals.partition_point(|(other, _)| *other <= at);
+        let parts = vec![Err(Rejection::new(Reason::Malformed, "no profile"))];
+        let position = Position { source: "topic".into(), partition: number, offset: 0, file: None };
+        arrivals.insert(place, (at, Decoded { position, stamped: Stamped::No, parts, points: Vec::new() }));
+    }
+    for (offset, (at, record)) in (0..).zip(&mut arrivals) {
+        record.position = Position { source: "topic".into(), partition: number, offset, file: None };
+        record.stamped = match stamps {
+            Stamps::Broker => Stamped::ByBroker(*at),
+            Stamps::Sender => Stamped::BySender(Some(*at)),
+        };
+    }
+    Partition { added_at, records: arrivals }
+}
+
+/// Keeps the last checkpoint.
+#[derive(Clone, Default)]
+struct Last(Arc<Mutex<Option<Checkpoint>>>);
+
+impl Keep for Last {
+    fn keep(&mut self, checkpoint: Checkpoint) {
+        *self.0.lock().unwrap() = Some(checkpoint);
+    }
+}
+
+/// How often things happened.
+#[derive(Debug, Default)]
+struct Occurred {
+    processes: usize,
+    from_checkpoints: usize,
+    idle: usize,
+    back: usize,
+    added: usize,
+    refused: usize,
+    hops: usize,
+    flags: usize,
+    late: usize,
+    /// Schedules whose rows are others without the decisions.
+    decided: usize,
+}
+
+impl Occurred {
+    fn count(&mut self, decisions: &[Decision], written: &ByHop) {
+        for decision in decisions {
+            match decision {
+                Decision::Idle { .. } => self.idle += 1,
+                Decision::Back { .. } => self.back += 1,
+                Decision::Begun { from_hop, .. } if *from_hop > Hop(0) => self.added += 1,
+                Decision::Refused { .. } => self.refused += 1,
+                _ => {}
+            }
+        }
+        let ledger = || written.values().flat_map(|tables| &tables.ledger);
+        self.hops += written.len();
+        self.flags += written.values().map(|tables| tables.flags.len()).sum::<usize>();
+        self.late += ledger().filter(|row| row.samples_late_counted + row.samples_late_dropped > 0).count();
+    }
+}
+
+/// Processes one after another, until everything has arrived and is written as far as it goes; the rows that they wrote, and the
+/// decisions that they made.
+fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occurred) -> (ByHop, Vec<Decision>) {
+    let (log, output, last) = (Log::default(), Output::default(), Last::default());
+    let clock = Moved::at(schedule.start);
+    // Long enough for a partition to be found silent twice over.
+    let quiet = schedule.topic.end().plus(Nanos::from_seconds(400));
+    while clock.now() < quiet {
+        let begun_with = if one_in(draws, 6) { None } else { last.0.lock().unwrap().take() };
+        occurred.processes += 1;
+        occurred.from_checkpoints += usize::from(begun_with.is_some());
+        let life = Life::new(clock.clone(), draws.random_range(0..u64::MAX / 64), begun_with.as_ref());
+        let dies_at = if one_in(draws, 3) { quiet } else { clock.now().plus(seconds(draws, 5..200)) };
+        let begun_from = begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop);
+        let checkpoints = Checkpoints::default().taken(draws.random_range(1..6), Box::new(last.clone()));
+        let checkpoints = begun_with.into_iter().fold(checkpoints, Checkpoints::begun_with);
+        let decisions = Decisions::new(Box::new(log.clone()), log.made());
+        let decisions = decisions.with_output_before(output.before().max(begun_from));
+        let service = schedule.service(decisions, checkpoints, &life);
+        let sources = schedule.topic.until(dies_at.min(quiet), &life);
+        let workers = [1, 1, 2][draws.random_range(0..3)];
+        run_service(&schedule.config, workers, sources, Box::new(output.sink(schedule.flush)), service).unwrap();
+        clock.forward(Duration::from_secs(draws.random_range(0..90)));
+    }
+    (output.written(), log.made())
+}
+
+fn tried(seed: u64, occurred: &mut Occurred) {
+    let draws = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+    let schedule = Schedule::drawn(draws);
+    let (written, decisions) = lived(&schedule, draws, occurred);
+    let whole = schedule.at_once(&decisions, 1 + usize::try_from(seed % 2).unwrap());
+    let last = written.keys().next_back().copied();
+    let expected: ByHop = whole.into_iter().filter(|(hop, _)| Some(*hop) <= last).collect();
+    for (hop, tables) in &expected {
+        assert_eq!(written.get(hop), Some(tables), "schedule {seed}: {hop:?} with the decisions {decisions:#?}");
+    }
+    assert_eq!(written.len(), expected.len(), "schedule {seed}: hops with the decisions {decisions:#?}");
+    let mut ledger = written.values().flat_map(|tables| &tables.ledger);
+    assert!(ledger.all(LedgerRow::balances), "schedule {seed}");
+    if seed.is_multiple_of(8) {
+        let undecided = schedule.at_once(&[], 1);
+        occurred.decided += usize::from(written.iter().any(|(hop, tables)| undecided.get(hop) != Some(tables)));
+    }
+    occurred.count(&decisions, &written);
+}
+
+#[test]
+fn order_processes_of_any_schedule_write_the_rows_of_one() {
+    if let Ok(one) = std::env::var("FLEETDIFF_SCHEDULE") {
+        return tried(one.parse().unwrap(), &mut Occurred::default());
+    }
+    let schedules = std::env::var("FLEETDIFF_SCHEDULES").map_or(SCHEDULES, |number| number.parse().unwrap());
+    let mut occurred = Occurred::default();
+    (1..=schedules).for_each(|seed| tried(seed, &mut occurred));
+    println!("{schedules} schedules: {occurred:?}");
+    let Occurred { processes, from_checkpoints, idle, back, added, refused, hops, flags, late, decided } = occurred;
+    let each = [processes, from_checkpoints, idle, back, added, refused, hops, flags, late, decided];
+    assert!(each.iter().all(|times| *times > 0), "something never happened");
+}
