@@ -31,7 +31,7 @@ export PROPTEST_RNG_SEED ?= 1
 export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
 test: setup links
-	cargo test --release --workspace
+	scripts/test.sh
 
 # Every test that needs no broker, browser, Python or long simulation: under a minute once built.
 test-fast:

@@ -31,8 +31,7 @@ while IFS= read -r target; do
         if [ "$target" = "$name" ]; then continue 2; fi
     done
     targets+=(--test "$target")
-done < <(cargo metadata --no-deps --format-version 1 |
-    grep -o '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]*"' | sed 's/.*"name":"//; s/"//' | sort -u)
+done < <(scripts/test-targets.sh)
 
 # Broken records are drawn in thousands here, in a hundred thousands by `make test`.
 export FLEETDIFF_FUZZ_RUNS=${FLEETDIFF_FUZZ_RUNS:-2000}

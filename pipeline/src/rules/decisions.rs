@@ -165,11 +165,15 @@ impl Decisions {
         for decision in self.known.iter() {
             match decision {
                 Decision::Back { source: of, partition, offset, applied_from }
-                | Decision::Refused { source: of, partition, offset, applied_from }
+                    if of == source && *applied_from > Hop(0) =>
+                {
+                    returns.put(*partition, *offset, Due { applied_from: *applied_from, is_return: true });
+                }
+                Decision::Refused { source: of, partition, offset, applied_from }
                 | Decision::Begun { source: of, partition, offset, from_hop: applied_from }
                     if of == source && *applied_from > Hop(0) =>
                 {
-                    returns.add(*partition, *offset, *applied_from);
+                    returns.add_bound(*partition, *offset, *applied_from);
                 }
                 _ => {}
             }
@@ -183,31 +187,47 @@ impl Decisions {
     }
 }
 
+/// What was decided about a record of a partition and those after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// They are applied at this hop or later.
+    pub applied_from: Hop,
+    /// Whether that is the return of the partition. Otherwise only its refused records were passed, or it was found to be there: at which
+    /// hop it returns is still to be decided.
+    pub is_return: bool,
+}
+
 /// Returns that an earlier run decided and this run has not reached yet, by partition and offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownReturns(BTreeMap<i32, VecDeque<(i64, Hop)>>);
+pub struct KnownReturns(BTreeMap<i32, VecDeque<(i64, Due)>>);
 
 impl KnownReturns {
-    /// Adds one that was decided now: the record at `offset` and those after it are applied at this hop or later.
-    pub fn add(&mut self, partition: i32, offset: i64, applied_from: Hop) {
-        self.0.entry(partition).or_default().push_back((offset, applied_from));
+    /// It was decided now that the record at `offset` and those after it are applied at this hop or later.
+    pub fn add_bound(&mut self, partition: i32, offset: i64, applied_from: Hop) {
+        self.put(partition, offset, Due { applied_from, is_return: false });
     }
 
-    /// The hop from which the record at `offset` is applied, if a return is due with it. Each return is given once; if
-    /// its own record is gone, it is due with the next record.
+    fn put(&mut self, partition: i32, offset: i64, due: Due) {
+        self.0.entry(partition).or_default().push_back((offset, due));
+    }
+
+    /// The hop from which the record at `offset` is applied, if something is due with it. Each is given once; if its own record is
+    /// gone, it is due with the next record.
     ///
     /// ```
     /// use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
     /// use fleetdiff_schemas::time::Hop;
     /// let back = Decision::Back { source: "t".to_owned(), partition: 3, offset: 7, applied_from: Hop(40) };
     /// let mut returns = Decisions::new(Box::new(Forgetful), vec![back]).known_returns("t");
-    /// assert_eq!((returns.due(3, 6), returns.due(3, 7), returns.due(3, 8)), (None, Some(Hop(40)), None));
+    /// let mut due = |offset| returns.due(3, offset).map(|due| due.applied_from);
+    /// assert_eq!((due(6), due(7), due(8)), (None, Some(Hop(40)), None));
     /// ```
-    pub fn due(&mut self, partition: i32, offset: i64) -> Option<Hop> {
+    pub fn due(&mut self, partition: i32, offset: i64) -> Option<Due> {
         let waiting = self.0.get_mut(&partition)?;
-        let mut due = None;
-        while let Some((_, hop)) = waiting.pop_front_if(|(at, _)| *at <= offset) {
-            due = due.max(Some(hop));
+        let mut due: Option<Due> = None;
+        while let Some((_, next)) = waiting.pop_front_if(|(at, _)| *at <= offset) {
+            let before = due.map_or(Hop(0), |due| due.applied_from);
+            due = Some(Due { applied_from: next.applied_from.max(before), ..next });
         }
         due
     }
@@ -225,12 +245,23 @@ mod tests {
     fn returns_are_due_once_each_in_their_partition() {
         let known = vec![back("t", 0, 5, 10), back("other", 0, 1, 99), back("t", 1, 5, 11), back("t", 0, 9, 12)];
         let mut returns = Decisions::new(Box::new(Forgetful), known).known_returns("t");
+        let of_return = |hop| Some(Due { applied_from: Hop(hop), is_return: true });
         assert_eq!(returns.due(0, 4), None);
-        assert_eq!(returns.due(0, 5), Some(Hop(10)));
+        assert_eq!(returns.due(0, 5), of_return(10));
         assert_eq!(returns.due(0, 6), None);
-        assert_eq!(returns.due(1, 20), Some(Hop(11)), "the record itself is gone");
-        assert_eq!(returns.due(0, 9), Some(Hop(12)));
+        assert_eq!(returns.due(1, 20), of_return(11), "the record itself is gone");
+        assert_eq!(returns.due(0, 9), of_return(12));
         assert_eq!(returns.due(2, 9), None);
+    }
+
+    #[test]
+    fn passing_what_was_refused_is_no_return_until_that_is_decided_too() {
+        let refused = Decision::Refused { source: "t".to_owned(), partition: 0, offset: 5, applied_from: Hop(9) };
+        let returns = |known| Decisions::new(Box::new(Forgetful), known).known_returns("t");
+        let due = |known| returns(known).due(0, 5).map(|due| (due.applied_from, due.is_return));
+        assert_eq!(due(vec![refused.clone()]), Some((Hop(9), false)));
+        assert_eq!(due(vec![refused.clone(), back("t", 0, 5, 12)]), Some((Hop(12), true)));
+        assert_eq!(due(vec![back("t", 0, 3, 12), refused]), Some((Hop(12), false)));
     }
 
     #[test]
@@ -242,6 +273,5 @@ mod tests {
         let refused = Decision::Refused { source: "t".to_owned(), partition: 2, offset: 5, applied_from: Hop(7) };
         let text = serde_json::to_string(&refused).unwrap();
         assert_eq!(text, r#"{"decision":"refused","source":"t","partition":2,"offset":5,"applied_from":7}"#);
-        assert_eq!(Decisions::new(Box::new(Forgetful), vec![refused]).known_returns("t").due(2, 5), Some(Hop(7)));
     }
 }

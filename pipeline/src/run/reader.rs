@@ -25,7 +25,7 @@ use crate::counts::functions::FunctionTable;
 use crate::operators::arrive::{Arrived, Content, Remark};
 use crate::rules::admission::{Admission, Admitted};
 use crate::rules::decisions::history::History;
-use crate::rules::decisions::{Decision, Decisions, KnownReturns};
+use crate::rules::decisions::{Decision, Decisions, Due, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
 
 /// Hops that a partition may be ahead of the closed hop before it is held back.
@@ -279,18 +279,16 @@ impl Reader {
     /// of an earlier one, this is the first open hop, and is written to the log before it takes effect.
     fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop, stays_idle: bool) -> Result<Hop, RunError> {
         let known = self.returns.due(partition, offset);
-        let is_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
-        // It was idle at the end of the log, so that no run has decided its return: what is known is at most that refused records were
-        // passed.
-        let rests = self.history.rests(partition, offset);
+        let was_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
+        let was_idle = was_idle || self.history.rests(partition, offset);
+        let Due { applied_from: known, is_return } = known.unwrap_or_default();
         // NB: an earlier decision holds, unless this run has closed more hops than that one had.
-        let is_decided = !rests && (!is_idle || known.is_some_and(|known| known >= open_from));
-        if is_decided || stays_idle {
-            return Ok(known.unwrap_or_default());
+        if !was_idle || stays_idle || is_return && known >= open_from {
+            return Ok(known);
         }
         let source = self.source.name().to_owned();
         tracing::info!(source, partition, offset, "the partition gives again");
-        let applied_from = open_from.max(self.history.written_before()).max(known.unwrap_or_default());
+        let applied_from = open_from.max(self.history.written_before()).max(known);
         let back = Decision::Back { source, partition, offset, applied_from };
         self.decisions.append(&back).map_err(RunError::Decision)?;
         Ok(applied_from)

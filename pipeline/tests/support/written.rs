@@ -56,7 +56,11 @@ impl Files {
         let disk = &mut *self.disk.0.lock().unwrap();
         for (hop, tables) in std::mem::replace(&mut self.waiting, rest) {
             let is_new = hop >= self.written_before;
-            assert!(is_new || disk.written.contains_key(&hop), "{hop:?} has rows that were not written: {:?}", tables.ledger);
+            assert!(
+                is_new || disk.written.contains_key(&hop),
+                "{hop:?} has rows that were not written: {:?}",
+                tables.ledger
+            );
             let written = disk.written.entry(hop).or_insert_with(|| tables.clone());
             assert_eq!(written.ledger, tables.ledger, "the ledger of {hop:?} is written again");
             assert!(*written == tables, "{hop:?} is written again with other rows");

@@ -92,11 +92,12 @@ mod tests {
 
         let second = open(folder.path(), None).unwrap();
         let mut returns = second.known_returns("t");
-        assert_eq!((returns.due(1, 5), returns.due(1, 6)), (Some(Hop(9)), None));
+        let mut due = |offset| returns.due(1, offset).map(|due| due.applied_from);
+        assert_eq!((due(5), due(6)), (Some(Hop(9)), None));
         second.append(&back(7)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert_eq!(open(folder.path(), None).unwrap().known_returns("t").due(1, 7), Some(Hop(9)));
+        assert_eq!(open(folder.path(), None).unwrap().known_returns("t").due(1, 7).unwrap().applied_from, Hop(9));
     }
 
     #[test]
@@ -125,7 +126,8 @@ mod tests {
         }
         // What it decided since is its own.
         open(second.path(), Some(&path)).unwrap().append(&back(9)).unwrap();
-        assert_eq!(open(second.path(), Some(&path)).unwrap().known_returns("t").due(1, 9), Some(Hop(9)));
+        let mut returns = open(second.path(), Some(&path)).unwrap().known_returns("t");
+        assert_eq!(returns.due(1, 9).unwrap().applied_from, Hop(9));
 
         open(third.path(), None).unwrap().append(&back(6)).unwrap();
         let failure = open(third.path(), Some(&path)).err().unwrap();

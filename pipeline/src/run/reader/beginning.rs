@@ -91,7 +91,7 @@ impl Reader {
         if from_hop > Hop(0) {
             let from = fleetdiff_schemas::tables::calendar::rfc3339(self.clock.start_of(from_hop));
             tracing::warn!(source, partition, "the partition was added: its records are counted from {from} on");
-            self.returns.add(partition, offset, from_hop);
+            self.returns.add_bound(partition, offset, from_hop);
             self.history.added(partition, offset);
         }
         let begun = Decision::Begun { source, partition, offset, from_hop };

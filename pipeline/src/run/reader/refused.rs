@@ -54,7 +54,7 @@ impl Reader {
             let offset = place.next_offset;
             let decision = Decision::Refused { source: source.clone(), partition, offset, applied_from };
             self.decisions.append(&decision).map_err(RunError::Decision)?;
-            self.returns.add(partition, offset, applied_from);
+            self.returns.add_bound(partition, offset, applied_from);
             // It is not asked again before the announcement has been heard, or again nothing has happened for a while.
             place.idle_since = Some(now);
             let report = |state| Report { source: source.clone(), partition, state, next_offset: offset };
