@@ -158,7 +158,7 @@ fn arriving(
     };
     // NB: never after all that is good. A read to the end then evaluates once more at its last hop, which a service that has passed that hop
     // has not done.
-    let refused = if one_in(draws, 3) { draws.random_range(1..40) } else { 0 };
+    let refused = if added_at == start && one_in(draws, 3) { draws.random_range(1..40) } else { 0 };
     let refused_from = start.plus(Nanos(draws.random_range(0..lasts / 2)));
     let mut arrivals: Vec<(Nanos, Decoded)> = Vec::new();
     for record in records.into_iter().map(thinned) {
@@ -173,7 +173,7 @@ fn arriving(
         *at = latest;
     }
     for second in 0..refused {
-        let at = refused_from.plus(Nanos::from_seconds(second)).max(added_at);
+        let at = refused_from.plus(Nanos::from_seconds(second));
         let place = arrivals.partition_point(|(other, _)| *other <= at);
         let parts = vec![Err(Rejection::new(Reason::Malformed, "no profile"))];
         let position = Position { source: "topic".into(), partition: number, offset: 0, file: None };

@@ -75,10 +75,12 @@ impl Reader {
     /// Begins with a partition that was added. It is not waited for before it gives something, unless nothing is closed yet.
     pub(super) fn join(&mut self, partition: i32, open_from: Hop) -> Result<(), RunError> {
         let offset = self.source.held(partition).map_or(0, |held| held.start);
-        self.log_beginning(partition, offset, open_from)?;
+        // NB: a run that makes its rows again may not have come to where an earlier one ended.
+        let from_hop = open_from.max(self.history.written_before());
+        self.log_beginning(partition, offset, from_hop)?;
         let bookmarks = self.bookmarks_from(partition, offset);
         let mut place = Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread(self.wall.instant()) };
-        if open_from > Hop(0) {
+        if from_hop > Hop(0) {
             place.state = PartitionState::Idle;
             place.idle_since = Some(place.active_at);
         }
