@@ -16,7 +16,9 @@ pub enum OutputError {
         hint: &'static str,
     },
     /// Another run writes into the folder.
-    #[error("{path} is in use: another run of fleetdiff writes into it ({holder}); stop that one, or name another folder")]
+    #[error(
+        "{path} is in use: another run of fleetdiff writes into it ({holder}); stop that one, or name another folder"
+    )]
     InUse {
         /// The folder.
         path: String,

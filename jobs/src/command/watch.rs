@@ -133,8 +133,7 @@ fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: St
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
     let ticker = show(configuration, args.until_end, &console, &latencies)?;
     let taking = decisions::Limiter { limits: limits.clone(), decisions: decisions.clone(), clock: config.clock() };
-    let takers =
-        Takers { console: Arc::clone(&console), guidance, receivers: receivers.clone(), limits: taking, log };
+    let takers = Takers { console: Arc::clone(&console), guidance, receivers: receivers.clone(), limits: taking, log };
     let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
     supervisor::ready();

@@ -11,8 +11,8 @@ mod plan;
 use differential_dataflow::AsCollection;
 use differential_dataflow::operators::CountTotal;
 use timely::dataflow::StreamVec;
-use timely::dataflow::operators::{Concat, Concatenate};
 use timely::dataflow::operators::vec::Map;
+use timely::dataflow::operators::{Concat, Concatenate};
 
 use self::held_pods::HeldPods;
 use self::plan::{Fact, PlanHops};

@@ -29,7 +29,8 @@ fn several_services(seed: u64, draws: &mut Xoshiro256PlusPlus) -> Vec<Vec<Decode
     let mut merged = vec![Vec::new(); 3];
     for (number, service) in (0..).zip(SERVICES) {
         let own = seed * 10 + number;
-        let begins = Nanos::from_seconds(1_799_996_000 + 100 * i64::try_from(seed).unwrap() + draws.random_range(0..90));
+        let begins =
+            Nanos::from_seconds(1_799_996_000 + 100 * i64::try_from(seed).unwrap() + draws.random_range(0..90));
         let plain = builder(own).service(service).starts_at(begins).regions(["east"]).samples_per_second(40.0);
         let shaped = match number {
             0 => plain.requests_per_second(20.0).regress_all(Cells::all(), 1.3),

@@ -17,7 +17,10 @@ pub(crate) fn ready() {
 /// It waits until another process has ended, which may take for ever: it has not started, and that is no failure to start.
 pub(crate) fn standing_by() {
     let microseconds = u32::try_from(PATIENCE.as_micros()).unwrap_or(u32::MAX);
-    say(&[NotifyState::ExtendTimeoutUsec(microseconds), NotifyState::Status("standby: another process has the folder")]);
+    say(&[
+        NotifyState::ExtendTimeoutUsec(microseconds),
+        NotifyState::Status("standby: another process has the folder"),
+    ]);
 }
 
 /// It reads its configuration again.

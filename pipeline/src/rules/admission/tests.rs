@@ -229,10 +229,6 @@ fn what_waits_in_a_partition_that_was_idle_is_applied_when_it_comes_back() {
     let back = Config::default().clock().hop_of(Nanos::from_seconds(at + 300));
     assert!(send(&mut admission, 1, back).is_empty());
     assert_eq!(admission.watermark(0), Some(back));
-    let hops: Vec<Hop> = admission
-        .end(0, Hop(0), &table)
-        .iter()
-        .map(Admitted::hop)
-        .collect();
+    let hops: Vec<Hop> = admission.end(0, Hop(0), &table).iter().map(Admitted::hop).collect();
     assert_eq!(hops, [back, back]);
 }
