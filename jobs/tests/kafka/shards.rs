@@ -30,12 +30,12 @@ fn profiles() -> Vec<Profile> {
             .service(service)
             .regions(["east"])
             .cohorts(["tv", "web"])
-            .pods_per_cell(3, 4)
-            .samples_per_second(60.0)
+            .pods_per_cell(4, 5)
+            .samples_per_second(100.0)
             .starts_at(Nanos::from_seconds(BEGIN))
             .lasts(Nanos::from_seconds(600))
             .deploy_after(Nanos::from_seconds(90))
-            .regress("serialize_video_chunk", Cells::all(), 1.8)
+            .regress("serialize_video_chunk", Cells::all(), 2.0)
             .build();
         profiles.extend(fleet.partition(0, 1).flat_map(|record| record.parts).flatten());
     }
@@ -105,7 +105,7 @@ fn shards_with_a_standby_write_the_rows_and_alerts_of_one_process() {
         let shard = ["--shard", ["1/2", "2/2"][number]];
         watch("shared", &outputs[number], "shared-alerts", &[&shard[..], more].concat())
     };
-    publish("shared", &folder.join("first"), 0, 330);
+    publish("shared", &folder.join("first"), 0, 400);
     let leader = Running::start(folder, "leader", &of_shard(0, &[]));
     says(&leader.log, "counting services of shard 1/2");
     let other = Running::start(folder, "other", &of_shard(1, &[]));
@@ -127,7 +127,7 @@ fn shards_with_a_standby_write_the_rows_and_alerts_of_one_process() {
     assert!(!read(&standby.log).contains("reading topic"), "{}", read(&standby.log));
     assert_eq!(leader.end("KILL"), None);
     says(&standby.log, "going on from the checkpoint of");
-    publish("shared", &folder.join("second"), 330, 10_000);
+    publish("shared", &folder.join("second"), 400, 10_000);
     for (process, output) in [(&standby, &outputs[0]), (&other, &outputs[1])] {
         wait_for("the end of the topic", &process.log, || files_of(output, "ledger") >= 9);
     }
