@@ -64,12 +64,12 @@ fn add(sum: &mut LedgerRow, row: &LedgerRow) {
 /// Panics at the first row that differs.
 pub fn assert_same(got: &Tables, expected: &Tables, about: &str) {
     macro_rules! same {
-        ($($table:ident),*) => {$(
+        ($($table:ident),*) => {$({
             let (got, expected) = (&got.$table, &expected.$table);
             let first = got.iter().zip(expected).find(|(got, expected)| got != expected);
             assert!(first.is_none(), "{about}: the first rows of {} that differ: {first:?}", stringify!($table));
             assert_eq!(got.len(), expected.len(), "{about}: rows of {}", stringify!($table));
-        )*};
+        })*};
     }
     same!(ledger, rejected, clocks, limits, comparisons, cells, flags, incidents, fan_out, verdicts);
     assert!(got == expected, "{about}: some other table");
