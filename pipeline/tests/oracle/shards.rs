@@ -75,10 +75,21 @@ fn services(tables: &Tables) -> BTreeSet<&str> {
     tables.cells.iter().map(|row| row.comparison.service.as_str()).collect()
 }
 
+/// The rows of a run, which are also those of one that goes on from a checkpoint.
+fn gone_on(seed: u64, config: &Config, partitions: &[Vec<Decoded>], about: &str) -> Tables {
+    let own = Collected::default();
+    let number = usize::try_from(seed).unwrap();
+    let taken = Taken::by_run(config, partitions, 1, 5 + seed, own.clone());
+    if taken.count() > 0 {
+        taken.go_on(number * 7, 1 + number % 3, about);
+    }
+    own.tables()
+}
+
 #[test]
 fn oracle_shards_together_are_one_run() {
     let mut occurred = [0; 9];
-    for seed in seeds(1..=12) {
+    for seed in seeds(1..=8) {
         let draws = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
         let limits = Limits { functions: 120, pods: 25, ..Limits::default() };
         let from_metrics = seed % 3 == 0;
@@ -94,18 +105,19 @@ fn oracle_shards_together_are_one_run() {
         let partitions: Vec<_> = partitions.into_iter().map(numbered).collect();
         let number = usize::try_from(seed).unwrap();
         let whole = run_in_memory(&config, partitions.clone(), 1 + number % 2).unwrap();
-        for (of, workers) in [(2, 2), (3, 1), (9, 1)] {
+        // Of nine shards most have no service.
+        let nine = (seed == 1).then_some((9, 1));
+        for (of, workers) in [(2, 2), (3, 1)].into_iter().chain(nine) {
             let mut shards = Vec::new();
             for shard in 1..=of {
                 let config = Config { shard: Shard::new(shard, of).unwrap(), ..config.clone() };
                 let about = format!("seed {seed}, shard {}", config.shard);
-                let own = Collected::default();
-                let taken = Taken::by_run(&config, &partitions, workers, 1 + seed * 5 % 13, own.clone());
-                let tables = own.tables();
+                let tables = if of == 3 {
+                    gone_on(seed, &config, &partitions, &about)
+                } else {
+                    run_in_memory(&config, partitions.clone(), workers).unwrap()
+                };
                 assert!(tables.cells.iter().all(|row| config.shard.has_service(&row.comparison.service)), "{about}");
-                if of == 3 && taken.count() > 0 {
-                    taken.go_on(number * 7, 1 + number % 3, &about);
-                }
                 shards.push(tables);
             }
             let busy = shards.iter().filter(|tables| !tables.cells.is_empty()).count();
