@@ -16,10 +16,14 @@ pub enum OutputError {
         hint: &'static str,
     },
     /// Another run writes into the folder.
-    #[error("{path} is in use: another run of fleetdiff writes into it; stop that one, or name another folder")]
+    #[error(
+        "{path} is in use: another run of fleetdiff writes into it ({holder}); stop that one, or name another folder"
+    )]
     InUse {
         /// The folder.
         path: String,
+        /// Which process that is, in words.
+        holder: String,
     },
     /// The same interval was written before and came out differently.
     #[error("{path} exists and differs: {difference}; {hint}")]

@@ -18,7 +18,7 @@ use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Nanos;
 use object_store::ObjectStore;
 
-use crate::output::OutputError;
+use crate::output::{DIFFERS_HINT, OutputError};
 
 mod arrays;
 mod encoding;
@@ -103,6 +103,22 @@ impl ParquetOutput {
     pub fn written_through(&self) -> Result<Option<Nanos>, OutputError> {
         let last = self.folder.files_of(LedgerRow::TABLE)?.pop();
         Ok(last.and_then(|path| self.interval.end_of(&path)))
+    }
+
+    /// Makes sure that what an earlier run wrote has this configuration, before anything is written beside it.
+    ///
+    /// # Errors
+    /// [`OutputError::Nondeterministic`]: it has another one. [`OutputError::Unreadable`]: the folder cannot be read.
+    pub fn refuse_other_configuration(&self) -> Result<(), OutputError> {
+        let Some(path) = self.folder.files_of(LedgerRow::TABLE)?.pop() else { return Ok(()) };
+        let existing = self.folder.read(&path)?;
+        match self.metadata.other_configuration(&existing) {
+            None => Ok(()),
+            Some(difference) => {
+                let path = self.folder.display(&path);
+                Err(OutputError::Nondeterministic { path, difference, hint: DIFFERS_HINT })
+            }
+        }
     }
 
     /// Writes the rows of one or more flush intervals, in any order. They must be all the rows of these intervals;

@@ -114,13 +114,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
+    /// Tables in the folder of this lock, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
     /// Alerts go nowhere, and have no owner, runbook or link.
     ///
     /// No other run can write into the folder until this one has ended.
-    pub(crate) fn create(root: &Path, configuration: String, flush: Duration) -> Result<Self, OutputError> {
-        let lock = FolderLock::take(root)?;
-        let parquet = ParquetOutput::create(root, configuration, flush)?;
+    pub(crate) fn create(lock: FolderLock, configuration: String, flush: Duration) -> Result<Self, OutputError> {
+        let parquet = ParquetOutput::create(lock.root(), configuration, flush)?;
+        parquet.refuse_other_configuration()?;
         Ok(Self {
             _lock: lock,
             pending: PendingRows::new(parquet.interval()),

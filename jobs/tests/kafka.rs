@@ -53,8 +53,12 @@ mod same_rows;
 mod served;
 #[path = "kafka/service.rs"]
 mod service;
+#[path = "kafka/shards.rs"]
+mod shards;
 #[path = "kafka/status.rs"]
 mod status;
+#[path = "../../pipeline/tests/support/together.rs"]
+mod together;
 #[path = "kafka/topic_changes.rs"]
 mod topic_changes;
 #[path = "kafka/unordered.rs"]

@@ -42,10 +42,11 @@ pub fn build<'scope>(
 ) -> Outputs<'scope> {
     let scope = arrived.scope();
 
-    // Arrivals, counted where they enter.
+    // Arrivals, counted where they enter; of what other shards count, only that there was something.
     let (content, received) = arrived.count_in();
     let (of_pods, remarks) = content.split();
-    let (rejected, clocks) = remarks.split();
+    let (rows_of_records, elsewhere) = remarks.split();
+    let (rejected, clocks) = rows_of_records.split();
 
     // By pod: duplicates, deltas of snapshots, warm-up, drain, requests; then the additions to each cell.
     let within = LimitRules::new(config, limits.clone());
@@ -57,7 +58,7 @@ pub fn build<'scope>(
     let (activity, dropped) = seen.split();
 
     // The registry: which builds are compared, in which time blocks, and when they are evaluated.
-    let plans = activity.register(ComparisonRules::new(config), config.window_hops(), common);
+    let plans = activity.register(elsewhere, ComparisonRules::new(config), config.window_hops(), common);
 
     // By cell: dense counts, and the results of the tests on them; also how costs of single builds follow load.
     let (evidence, beside) = additions.count_by_cell(plans.clone(), config, common).split();

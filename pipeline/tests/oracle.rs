@@ -48,10 +48,14 @@ mod requests;
 mod rings;
 #[path = "support/rows.rs"]
 mod rows;
+#[path = "oracle/shards.rs"]
+mod shards;
 #[path = "oracle/silences.rs"]
 mod silences;
 #[path = "oracle/stacks.rs"]
 mod stacks;
+#[path = "support/together.rs"]
+mod together;
 #[path = "oracle/unlabelled.rs"]
 mod unlabelled;
 #[path = "oracle/waiting.rs"]

@@ -1,8 +1,10 @@
 //! The configuration of a run. Rows are a function of (records by partition, decisions, configuration).
 
 mod limits;
+mod shard;
 
 pub use self::limits::{Limits, LimitsByHop};
+pub use self::shard::{NoShard, Shard};
 
 use std::sync::Arc;
 
@@ -153,6 +155,9 @@ pub struct Config {
     /// The method that decides which rows are significant. `honest`: *measured* (the others are wrong more often than
     /// they say).
     pub method: Method,
+    /// Of which services rows are made. Event time follows the records of all services, so that the rows of all shards together are
+    /// those of one run over all services.
+    pub shard: Shard,
 }
 
 impl Default for Config {
@@ -182,6 +187,7 @@ impl Default for Config {
             count_kinds: CountKind::ALL.to_vec(),
             limits: Limits::default(),
             method: Method::default(),
+            shard: Shard::WHOLE,
         }
     }
 }

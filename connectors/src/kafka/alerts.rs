@@ -29,8 +29,8 @@ pub struct AlertSettings<'a> {
     pub topic: &'a str,
     /// How many partitions it gets if it does not exist.
     pub partitions: i32,
-    /// Whose alerts these are: the topic of profiles from which they come. Only the sender that was opened last for the same
-    /// topic of profiles can send.
+    /// Whose alerts these are: the topic of profiles from which they come, and which part of its services, if there are several
+    /// senders. Of those that were opened by the same name, only the last one can send.
     pub sender: &'a str,
 }
 

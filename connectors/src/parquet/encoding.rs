@@ -59,7 +59,7 @@ impl FileMetadata {
         for key in [SCHEMA_VERSION_KEY, PROGRAM_VERSION_KEY, CONFIGURATION_KEY] {
             let (old, new) = (existing.get(key), new.get(key));
             if old != new {
-                return format!("it was written with {key} {}, now it is {}", text(old), text(new));
+                return written_with(key, old, new);
             }
         }
         if existing.rows == new.rows {
@@ -67,6 +67,17 @@ impl FileMetadata {
         }
         format!("it has {} rows, now there are {}", existing.rows, new.rows)
     }
+
+    /// How the configuration with which a file was written differs from this one, in words, if it does.
+    pub(super) fn other_configuration(&self, existing: &Bytes) -> Option<String> {
+        let existing = described(existing)?;
+        let (old, new) = (existing.get(CONFIGURATION_KEY), Some(&self.configuration));
+        (old != new).then(|| written_with(CONFIGURATION_KEY, old, new))
+    }
+}
+
+fn written_with(key: &str, old: Option<&String>, new: Option<&String>) -> String {
+    format!("it was written with {key} {}, now it is {}", text(old), text(new))
 }
 
 fn text(value: Option<&String>) -> &str {

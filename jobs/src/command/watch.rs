@@ -10,6 +10,7 @@ mod progress;
 mod promise;
 mod reload;
 mod service;
+mod standby;
 mod status;
 mod supervisor;
 mod ticker;
@@ -24,6 +25,7 @@ use clap::Args;
 use fleetdiff_connectors::kafka::alerts::AlertSettings;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic;
+use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_pipeline::checkpoint::Checkpoint;
@@ -56,6 +58,7 @@ Examples:
   fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end
   fleetdiff watch --config fleetdiff.toml --output again --until-end --decisions out/decisions.jsonl
   FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m
+  fleetdiff watch --config fleetdiff.toml --shard 2/3 --output out-2 --standby
   fleetdiff watch --show-config > fleetdiff.toml";
 
 /// Arguments of `watch`.
@@ -73,6 +76,9 @@ pub(crate) struct WatchArgs {
     /// Decide as an earlier run did, whose decisions.jsonl this is: the same topic then gives the same rows in another folder
     #[arg(long, value_name = "FILE")]
     pub(crate) decisions: Option<PathBuf>,
+    /// If another process writes into the output folder, wait until it has ended, and go on where it was
+    #[arg(long, conflicts_with = "until_end")]
+    pub(crate) standby: bool,
     /// Every key of the file.
     #[command(flatten)]
     pub(crate) flags: Flags<Everything>,
@@ -92,8 +98,29 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
     let loaded = Loaded::of(configuration).map_err(Failure::of_configuration)?;
+    // NB: first of all. What is in the folder may change as long as another process has it.
+    match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
+        Some(lock) => serve(args, &loaded, Start { lock, stop, asked, log: log.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// What a service has before it opens anything.
+struct Start {
+    /// The output folder is its own.
+    lock: FolderLock,
+    /// Set by signals that end it.
+    stop: Arc<AtomicBool>,
+    /// Set by SIGHUP, if it follows its configuration.
+    asked: Option<Arc<AtomicBool>>,
+    log: Log,
+}
+
+/// Runs the service on a folder that is its own. The folder is another's only once receivers have what they get.
+fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: Start) -> Result<(), Failure> {
     let configuration = &loaded.configuration;
-    let receivers = Receivers::start(&loaded.receivers, &configuration.output.folder).map_err(Failure::of_receiver)?;
+    let config = configuration.dataflow();
+    let receivers = Receivers::start(&loaded.receivers, lock.root()).map_err(Failure::of_receiver)?;
     // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
     let terms = Terms { clock: config.clock(), idle_after };
@@ -101,9 +128,9 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
     let partitions = Partitions::ask(configuration)?;
-    let (output, guidance) = open(configuration, partitions, &receivers, &stop)?;
+    let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
-    let decisions = decisions::open(&configuration.output.folder, args.decisions.as_deref())?;
+    let decisions = decisions::open(lock.root(), args.decisions.as_deref())?;
     let written_before = output.written_before(config.clock()).max(checkpointing.begun_from());
     let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
@@ -111,13 +138,7 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
     let ticker = show(configuration, args.until_end, &console, &latencies)?;
     let taking = decisions::Limiter { limits: limits.clone(), decisions: decisions.clone(), clock: config.clock() };
-    let takers = Takers {
-        console: Arc::clone(&console),
-        guidance,
-        receivers: receivers.clone(),
-        limits: taking,
-        log: log.clone(),
-    };
+    let takers = Takers { console: Arc::clone(&console), guidance, receivers: receivers.clone(), limits: taking, log };
     let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
     supervisor::ready();
@@ -138,6 +159,7 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     // However it ended, what was announced goes out.
     receivers.finish(GRACE);
     ticker.finish();
+    drop(lock);
     conclude(&console.overview(), ended?, args.until_end)
 }
 
@@ -207,6 +229,7 @@ impl Partitions {
 
 /// Opens everything that can fail before anything is read; gives also what alerts say besides their rows.
 fn open(
+    lock: FolderLock,
     configuration: &Configuration,
     partitions: Partitions,
     receivers: &Receivers,
@@ -214,12 +237,12 @@ fn open(
 ) -> Result<(Output, GuidanceLog), Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let folder = &configuration.output.folder;
-    // NB: in this order. A second run in this folder is refused before it could take the topic of alerts from the first.
-    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush)?;
+    let output = Output::create(lock, configuration.of_topic_as_json(), configuration.output.flush)?;
     let target = if alerts.topic.is_empty() {
         AlertTarget::file(folder)?
     } else {
-        let settings = AlertSettings { topic: &alerts.topic, partitions: alerts.partitions, sender: &kafka.topic };
+        let sender = &configuration.sender();
+        let settings = AlertSettings { topic: &alerts.topic, partitions: alerts.partitions, sender };
         AlertTarget::topic(&kafka.client, settings, stop).map_err(Failure::of_broker)?
     };
     let guidance = GuidanceLog::open(folder, &alerts.guidance, target.through())?;
@@ -229,8 +252,10 @@ fn open(
     } else {
         format!(", requests of topic {}", kafka.metrics_topic)
     };
+    let shard = configuration.dataflow.shard;
+    let services = if shard.is_whole() { String::new() } else { format!(", counting services of shard {shard}") };
     tracing::info!(
-        "reading topic {} ({} partitions, {}){requests} at {} with {} workers; tables to {}, alerts to {}",
+        "reading topic {} ({} partitions, {}){services}{requests} at {} with {} workers; tables to {}, alerts to {}",
         kafka.topic,
         partitions.profiles,
         kafka.format.name(),

@@ -249,6 +249,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "kafka.topic" = kafka.topic, ROWS, Kafka "topic" "TOPIC":
         "Topic of the profiles."
         "guess";
+    "kafka.shard" = dataflow.shard, ROWS, Running "shard" "I/N":
+        "Which services this process counts, if N processes share them, each with an output folder of its own: 2/3 is the second of three. Each reads all records; a hash of the service's name decides who counts it."
+        "all services: one process";
     "kafka.format" = kafka.format, ROWS, Kafka "format" "FORMAT":
         "Format of the records: pprof, folded, perf_script, speedscope, cpuprofile, chrome_trace, heapprofile, stackprof, gecko, pyroscope, delta or otlp. Records in delta and otlp name their pods themselves, all others in headers."
         "published: what continuous profilers send";

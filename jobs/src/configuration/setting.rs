@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleetdiff_formats::Format;
-use fleetdiff_schemas::config::{CellBy, Method};
+use fleetdiff_schemas::config::{CellBy, Method, Shard};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
@@ -238,6 +238,18 @@ impl Setting for CellBy {
 
     fn to_json(&self) -> Json {
         json!(CELLS.iter().find(|(_, cell)| cell == self).map(|(name, _)| name))
+    }
+}
+
+impl Setting for Shard {
+    const EXPECTED: &'static str = "a shard I/N with I from 1 to N, as in \"2/3\", the second of three";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.to_string())
     }
 }
 

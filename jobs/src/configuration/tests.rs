@@ -103,6 +103,28 @@ fn rules_of_names_are_switched_off_by_name() {
 }
 
 #[test]
+fn a_shard_is_read_and_what_is_none_is_refused() {
+    let (whole, _) = loaded("", &[]);
+    assert!(whole.dataflow().shard.is_whole() && whole.sender() == "fleetdiff.profiles");
+    let (file, problems) = loaded("[kafka]\nshard = '2/3'", &[]);
+    assert_eq!(problems, []);
+    assert_eq!((file.dataflow().shard.to_string().as_str(), file.sender().as_str()), ("2/3", "fleetdiff.profiles/2/3"));
+    assert!(
+        file.of_topic_as_json().contains(r#""shard":"2/3""#) && whole.of_topic_as_json().contains(r#""shard":"1/1""#)
+    );
+    let variable = loaded("", &[("FLEETDIFF_KAFKA_SHARD", "3/3")]).0;
+    assert_eq!(variable.dataflow().shard.to_string(), "3/3");
+    for text in ["'0/3'", "'4/3'", "'2'", "'two/three'", "''", "'-1/3'", "2"] {
+        let (_, problems) = loaded(&format!("[kafka]\nshard = {text}"), &[]);
+        let said = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(
+            problems.len() == 1 && said.contains("kafka.shard: ") && said.contains("is not a shard I/N"),
+            "{text}: {said}"
+        );
+    }
+}
+
+#[test]
 fn idle_functions_are_read_and_checked() {
     let (file, problems) = loaded("[dataflow]\nidle = ['wait*', '!call']\nidle_defaults = false", &[]);
     assert_eq!(problems, []);

@@ -200,6 +200,15 @@ impl Configuration {
         Config { comparing, requests_from_metrics: !self.kafka.metrics_topic.is_empty(), ..self.dataflow.clone() }
     }
 
+    /// By which name this run sends alerts: each shard by one of its own, so that none keeps another from sending.
+    pub(crate) fn sender(&self) -> String {
+        match self.dataflow.shard {
+            whole if whole.is_whole() => self.kafka.topic.clone(),
+            // NB: no topic has a slash in its name.
+            shard => format!("{}/{shard}", self.kafka.topic),
+        }
+    }
+
     /// How the records of a topic are decoded.
     pub(crate) fn of_records(&self) -> Options {
         let Kafka { max_record_bytes, max_built_bytes, cohort, contention, .. } = &self.kafka;

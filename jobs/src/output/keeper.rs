@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_pipeline::run::RunError;
@@ -49,7 +50,7 @@ impl Keeper {
         span: TimeRange,
     ) -> Result<Self, OutputError> {
         let output = folder.map(|root| {
-            let output = Output::create(root, configuration, FLUSH)?;
+            let output = Output::create(FolderLock::take(root)?, configuration, FLUSH)?;
             Ok::<_, OutputError>(output.alerting(AlertTarget::file(root)?))
         });
         let output = output.transpose()?;
@@ -81,7 +82,7 @@ impl Keeper {
         clock: HopClock,
         span: TimeRange,
     ) -> Result<Self, OutputError> {
-        Ok(Self::of(Some(Output::create(folder, configuration, FLUSH)?), clock, span))
+        Ok(Self::of(Some(Output::create(FolderLock::take(folder)?, configuration, FLUSH)?), clock, span))
     }
 
     fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {

@@ -31,6 +31,15 @@ pub enum Content {
 /// What is said of a record beside the messages that it holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Remark {
+    /// A row.
+    Row(RowOfRecord),
+    /// A profile of it is applied at this hop, which another shard counts.
+    AppliedElsewhere,
+}
+
+/// A row that follows from one record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum RowOfRecord {
     /// A refused part, and why.
     Rejected(Box<RejectedRow>),
     /// The clock of its sender is wrong.
@@ -38,6 +47,22 @@ pub enum Remark {
 }
 
 impl OneOfTwo for Remark {
+    type First = RowOfRecord;
+    type Second = AppliedElsewhere;
+
+    fn destination(self) -> To<RowOfRecord, AppliedElsewhere> {
+        match self {
+            Self::Row(row) => To::First(row),
+            Self::AppliedElsewhere => To::Second(AppliedElsewhere),
+        }
+    }
+}
+
+/// A profile that another shard counts is applied at this hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AppliedElsewhere;
+
+impl OneOfTwo for RowOfRecord {
     type First = Box<RejectedRow>;
     type Second = Box<ClockRow>;
 
@@ -67,8 +92,8 @@ impl Arrived {
         match &self.content {
             Content::OfPod(OfPod::Profile(profile)) => Some(Term::received(self.hop, profile)),
             Content::OfPod(OfPod::Requests(_) | OfPod::Seen(_)) => None,
-            Content::Remark(Remark::Rejected(row)) => Some(Term::rejected(self.hop, row)),
-            Content::Remark(Remark::Clock(_)) => None,
+            Content::Remark(Remark::Row(RowOfRecord::Rejected(row))) => Some(Term::rejected(self.hop, row)),
+            Content::Remark(Remark::Row(RowOfRecord::Clock(_)) | Remark::AppliedElsewhere) => None,
         }
     }
 }

@@ -6,17 +6,22 @@
 //! time of its partition waits. The application hop thus depends only on the earlier records of the partition, and a closed
 //! hop is never revised.
 //!
+//! All that is decided from all records of a partition. Only then what another shard counts is left out, so that hops are the same
+//! whichever services a run counts.
+//!
 //! Here stacks are folded to counts by function. Those that are idle ([`IdleStacks`]) are left out before, and counted.
 
+mod admitted;
 mod folding;
 mod parts;
 
+pub use self::admitted::{Admitted, Elsewhere};
 pub use self::folding::CohortCounts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::config::{Config, Shard};
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, RequestPoint, Requests, Stamped, Temporality};
 use fleetdiff_schemas::rows::{ClockRow, RejectedRow};
@@ -111,17 +116,6 @@ impl OfPod {
     }
 }
 
-/// What a record became.
-#[derive(Clone, Debug)]
-pub enum Admitted {
-    /// A message about a pod, at its application hop.
-    OfPod(Hop, OfPod),
-    /// A refused part, at the hop under which it is booked.
-    Rejected(Hop, RejectedRow),
-    /// What a profile shows of a clock that is wrong, at the same hop as the profile.
-    Clock(Hop, ClockRow),
-}
-
 /// The state of the partitions that one worker reads.
 #[derive(Debug)]
 pub struct Admission {
@@ -130,6 +124,7 @@ pub struct Admission {
     agreement: u64,
     drain: Nanos,
     window: u64,
+    shard: Shard,
     partitions: BTreeMap<i32, Partition>,
     idle: IdleStacks,
     last_names: Option<NumberedNames>,
@@ -185,6 +180,7 @@ impl Admission {
             agreement: config.agreement,
             drain: config.drain,
             window: config.window_hops(),
+            shard: config.shard,
             partitions: BTreeMap::new(),
             idle: IdleStacks::new(config),
             last_names: None,
@@ -275,7 +271,8 @@ impl Admission {
     /// The parts that still wait for a watermark, which will not come because their partition has ended.
     pub fn leftovers(&mut self) -> Vec<Admitted> {
         let waiting = self.partitions.values_mut().flat_map(|state| state.waiting.drain(..));
-        waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
+        let waiting: Vec<RejectedRow> = waiting.collect();
+        waiting.into_iter().map(|row| self.rejected(Hop(0), row)).collect()
     }
 
     fn state(&mut self, partition: i32) -> &mut Partition {
@@ -310,23 +307,28 @@ impl Admission {
     ) {
         let own = self.clock.hop_of(part.holds.at());
         let seen = own.max(watermark.unwrap_or_default());
+        let is_of_shard = self.shard.has_service(&part.holds.identity().service);
         let Part { holds, position, part } = part;
         let mut profile = match holds {
             Good::Profile(profile) => profile,
-            Good::Requests(point) => return out.push(Admitted::OfPod(seen, OfPod::Requests(point))),
+            Good::Requests(point) if is_of_shard => return out.push(Admitted::OfPod(seen, OfPod::Requests(point))),
+            Good::Requests(_) => return out.push(Admitted::Elsewhere(seen, Elsewhere::Requests)),
         };
         let held = self.held_back(&profile);
-        if held > 0 {
-            let sighting = Sighting { identity: Arc::clone(&profile.identity), at: profile.window.end };
-            out.push(Admitted::OfPod(seen, OfPod::Seen(sighting)));
-        }
         let hop = seen.plus(held);
-        table.in_flight(hop);
         let arrival = match watermark {
             _ if own.plus(self.window) <= hop => Arrival::TooLate,
             Some(watermark) if own < watermark => Arrival::Late,
             _ => Arrival::InTime,
         };
+        if !is_of_shard {
+            return out.push(Admitted::Elsewhere(hop, Elsewhere::Profile(arrival)));
+        }
+        if held > 0 {
+            let sighting = Sighting { identity: Arc::clone(&profile.identity), at: profile.window.end };
+            out.push(Admitted::OfPod(seen, OfPod::Seen(sighting)));
+        }
+        table.in_flight(hop);
         if let Some(lead) = shown.lead {
             let row = clock_row(&profile.identity, &position, lead, profile.total());
             let (samples_waited, samples_late_dropped) = match arrival {
@@ -337,15 +339,7 @@ impl Admission {
             out.push(self.shown(hop, ClockRow { samples_waited, samples_late_dropped, ..row }));
         }
         let content = content_of(&profile);
-        let round = table.round();
-        let is_last = |last: &NumberedNames| last.round == round && Arc::ptr_eq(&last.names, &profile.names);
-        if !self.last_names.as_ref().is_some_and(is_last) {
-            if self.last_names.as_ref().is_none_or(|last| last.round != round) {
-                self.idle.forget();
-            }
-            let names = Arc::clone(&profile.names);
-            self.last_names = Some(NumberedNames { ids: table.intern(&names), names, round });
-        }
+        self.number_names(&profile, table);
         let ids = self.last_names.as_ref().map_or(&[][..], |last| &last.ids);
         let idle = self.idle.take_from(&mut profile, ids);
         let cohorts = fold(&profile, ids, table);
@@ -367,6 +361,19 @@ impl Admission {
         out.push(Admitted::OfPod(hop, OfPod::Profile(pod)));
     }
 
+    /// Makes the names of a profile the last ones that were numbered.
+    fn number_names(&mut self, profile: &Profile, table: &FunctionTable) {
+        let round = table.round();
+        let is_last = |last: &NumberedNames| last.round == round && Arc::ptr_eq(&last.names, &profile.names);
+        if !self.last_names.as_ref().is_some_and(is_last) {
+            if self.last_names.as_ref().is_none_or(|last| last.round != round) {
+                self.idle.forget();
+            }
+            let names = Arc::clone(&profile.names);
+            self.last_names = Some(NumberedNames { ids: table.intern(&names), names, round });
+        }
+    }
+
     /// The number of hops for which a profile waits to see whether its process goes on: the time cropped before an end,
     /// plus one more profile. A snapshot does not say when the next one comes; the lateness is at least half of the
     /// longest profile.
@@ -384,7 +391,9 @@ impl Admission {
     fn refuse(&mut self, part: Part<Refused>, time: Option<Nanos>, watermark: Option<Hop>, out: &mut Vec<Admitted>) {
         let Part { holds: Refused { rejection, clock }, position, part } = part;
         let hop = time.map(|at| self.clock.hop_of(at)).max(watermark);
-        if let (Some((identity, lead)), Some(hop)) = (clock, hop) {
+        if let (Some((identity, lead)), Some(hop)) = (clock, hop)
+            && self.shard.has_service(&identity.service)
+        {
             let row = clock_row(&identity, &position, lead, rejection.samples);
             out.push(self.shown(hop, ClockRow { samples_rejected: row.samples, ..row }));
         }
@@ -419,7 +428,15 @@ impl Admission {
     }
 
     fn booked(&self, hop: Hop, row: RejectedRow) -> Admitted {
-        Admitted::Rejected(hop, RejectedRow { hop_at: Some(self.clock.start_of(hop)), ..row })
+        self.rejected(hop, RejectedRow { hop_at: Some(self.clock.start_of(hop)), ..row })
+    }
+
+    /// A refused part. It names no service, so its partition says which shard counts it.
+    fn rejected(&self, hop: Hop, row: RejectedRow) -> Admitted {
+        match self.shard.has_partition(&row.position.source, row.position.partition) {
+            true => Admitted::Rejected(hop, row),
+            false => Admitted::Elsewhere(hop, Elsewhere::Rejected(row)),
+        }
     }
 
     fn shown(&self, hop: Hop, row: ClockRow) -> Admitted {

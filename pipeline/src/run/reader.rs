@@ -22,8 +22,8 @@ use super::error::RunError;
 use super::pulse::{PartitionVitals, Pulse};
 use super::wall::WallClock;
 use crate::counts::functions::FunctionTable;
-use crate::operators::arrive::{Arrived, Content, Remark};
-use crate::rules::admission::{Admission, Admitted};
+use crate::operators::arrive::{Arrived, Content, Remark, RowOfRecord};
+use crate::rules::admission::{Admission, Admitted, Elsewhere};
 use crate::rules::decisions::history::History;
 use crate::rules::decisions::{Decision, Decisions, Due, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
@@ -242,16 +242,16 @@ impl Reader {
         let place = self.partitions.entry(partition).or_insert_with(|| Place::unread(now));
         place.tally.record(&record, now);
         for admitted in self.admission.admit(record, not_before, table) {
-            any_good |= matches!(admitted, Admitted::OfPod(..));
+            let hop = admitted.hop();
+            any_good |= admitted.is_good();
             place.tally.admitted(&admitted);
-            if let Admitted::Rejected(hop, _) = &admitted {
-                place.refused_through = place.refused_through.max(Some(*hop));
+            if admitted.refused().is_some() {
+                place.refused_through = place.refused_through.max(Some(hop));
             }
-            let (hop, arrived) = arrived(admitted);
             if let Some(bookmarks) = &mut place.bookmarks {
                 bookmarks.applied(hop.max(open_from));
             }
-            give(hop, arrived);
+            give_admitted(admitted, give);
         }
         place.next_offset = offset.saturating_add(1);
         if let Some(bookmarks) = &mut place.bookmarks
@@ -391,8 +391,7 @@ impl Reader {
                 let next = self.partitions.get(&partition).map_or(0, |place| place.next_offset);
                 let not_before = self.take_back(partition, next, open_from, false)?;
                 for admitted in self.admission.end(partition, not_before, table) {
-                    let (hop, arrived) = arrived(admitted);
-                    give(hop, arrived);
+                    give_admitted(admitted, give);
                 }
             }
             let now = self.wall.instant();
@@ -401,20 +400,21 @@ impl Reader {
         self.ended |= self.partitions.values().all(|place| place.state == PartitionState::Ended);
         if self.ended {
             for admitted in self.admission.leftovers() {
-                let (hop, arrived) = arrived(admitted);
-                give(hop, arrived);
+                give_admitted(admitted, give);
             }
         }
         Ok(partitions)
     }
 }
 
-fn arrived(admitted: Admitted) -> (Hop, Arrived) {
-    match admitted {
-        Admitted::OfPod(hop, arrived) => (hop, Arrived { hop, content: Content::OfPod(arrived) }),
-        Admitted::Rejected(hop, row) => {
-            (hop, Arrived { hop, content: Content::Remark(Remark::Rejected(Box::new(row))) })
-        }
-        Admitted::Clock(hop, row) => (hop, Arrived { hop, content: Content::Remark(Remark::Clock(Box::new(row))) }),
-    }
+/// Gives the dataflow what this run counts, and of what other shards count, at which hops profiles are applied.
+fn give_admitted(admitted: Admitted, give: &mut impl FnMut(Hop, Arrived)) {
+    let (hop, content) = match admitted {
+        Admitted::OfPod(hop, of_pod) => (hop, Content::OfPod(of_pod)),
+        Admitted::Rejected(hop, row) => (hop, Content::Remark(Remark::Row(RowOfRecord::Rejected(Box::new(row))))),
+        Admitted::Clock(hop, row) => (hop, Content::Remark(Remark::Row(RowOfRecord::Clock(Box::new(row))))),
+        Admitted::Elsewhere(hop, Elsewhere::Profile(_)) => (hop, Content::Remark(Remark::AppliedElsewhere)),
+        Admitted::Elsewhere(_, Elsewhere::Requests | Elsewhere::Rejected(_)) => return,
+    };
+    give(hop, Arrived { hop, content });
 }

@@ -23,7 +23,7 @@ use super::{agreed, builder, delivered, fleets, on_other_machines};
 const FLEETS: u64 = 20;
 
 /// Every setting that decides rows, drawn at random.
-fn random_config(draws: &mut Xoshiro256PlusPlus) -> Config {
+pub(super) fn random_config(draws: &mut Xoshiro256PlusPlus) -> Config {
     let mut one_of = |values: &[i64]| values[draws.random_range(0..values.len())];
     let seconds = Nanos::from_seconds;
     Config {

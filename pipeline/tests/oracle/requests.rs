@@ -57,7 +57,7 @@ fn by_window(parts: Vec<Part>) -> BTreeMap<TimeRange, u64> {
 }
 
 /// Removes the requests from the profiles and sends them as points in an additional partition, each as two series.
-fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
+pub(super) fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
     let mut partitions = partitions.to_vec();
     let number = i32::try_from(partitions.len()).unwrap();
     let mut metrics: Vec<(Stamped, Vec<RequestPoint>)> = Vec::new();

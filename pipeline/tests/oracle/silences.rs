@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::profile::{Decoded, Stamped};
-use fleetdiff_schemas::rows::{LedgerRow, Tables};
+use fleetdiff_schemas::identity::{Build, stable_hash};
+use fleetdiff_schemas::profile::{Decoded, Profile, Stamped};
+use fleetdiff_schemas::rows::{FlagRow, LedgerRow, Tables};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
-use fleetdiff_simulation::fleet::FleetBuilder;
+use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
 
 use super::{agreed, builder, config};
 
@@ -83,6 +84,40 @@ fn regression_pods_silent_for_a_day_are_new_on_any_number_of_workers() {
     };
     assert!(warm_up_after(25) > 0, "a pod that was silent for 25 hours is seen for the first time again");
     assert_eq!(warm_up_after(23), 0, "a pod that was silent for 23 hours is not");
+}
+
+/// Gives the pods of each build names by which one worker of two has all of them.
+fn each_build_on_one_worker(partitions: &mut [Vec<Decoded>], base: &Build) {
+    for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
+        let identity = Arc::make_mut(&mut profile.identity);
+        let worker = u64::from(identity.build == *base);
+        let names = (0..).map(|number| format!("{}-{number}", identity.pod));
+        let mut fit =
+            names.filter(|name| stable_hash(format!("{}\0{name}", identity.service).as_bytes()) % 2 == worker);
+        identity.pod = fit.next().unwrap().as_str().into();
+    }
+}
+
+/// The last hops of a run close all at once. A worker whose pods leave the window there must know of these hops, although only another
+/// one has anything at them.
+#[test]
+fn regression_pods_leave_before_the_last_hop_on_whatever_worker() {
+    let mut closed = 0;
+    for seconds in (440..=500).step_by(10) {
+        let fleet = few_pods(741).regress("serialize_video_chunk", Cells::all(), 3.0).partition_count(1).build();
+        let mut partitions = fleet.partitions(1);
+        let until = fleet.time().start.plus(Nanos::from_seconds(seconds));
+        for record in &mut partitions[0] {
+            let is_gone = |profile: &Profile| profile.identity.build == *fleet.base() && profile.window.end > until;
+            record.parts.retain(|part| !part.as_ref().is_ok_and(is_gone));
+        }
+        each_build_on_one_worker(&mut partitions, fleet.base());
+        let one = run_in_memory(&config(), partitions.clone(), 1).unwrap();
+        assert_eq!(one, run_in_memory(&config(), partitions, 2).unwrap(), "the base ends after {seconds} s");
+        let cleared = |flag: &&FlagRow| flag.cleared_because.as_deref() == Some("comparison_closed");
+        closed += one.flags.iter().filter(cleared).count();
+    }
+    assert!(closed > 0, "no comparison closed");
 }
 
 /// Hops without data are skipped, so that a profile of long ago costs nothing, and rows are as if each hop had been looked at.

@@ -1,12 +1,26 @@
 //! What the service says to systemd, if it runs under it: that it has started, lives, reloads and stops.
 
+use std::time::Duration;
+
 use sd_notify::NotifyState;
 
 use super::console::Overview;
 
+/// How long systemd waits for the next word of a standby.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// It has started, or it has taken another configuration.
 pub(crate) fn ready() {
     say(&[NotifyState::Ready]);
+}
+
+/// It waits until another process has ended, which may take for ever: it has not started, and that is no failure to start.
+pub(crate) fn standing_by() {
+    let microseconds = u32::try_from(PATIENCE.as_micros()).unwrap_or(u32::MAX);
+    say(&[
+        NotifyState::ExtendTimeoutUsec(microseconds),
+        NotifyState::Status("standby: another process has the folder"),
+    ]);
 }
 
 /// It reads its configuration again.

@@ -9,6 +9,7 @@ use timely::container::CapacityContainerBuilder;
 use timely::dataflow::StreamVec;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::vec::Map;
 
 use super::hops::Hops;
 use crate::checkpoint::{Loading, Saving, State, Unreadable};
@@ -49,41 +50,52 @@ impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
     fn held_pods(self, window_hops: u64, common: &Common) -> StreamVec<'scope, u64, HeldChange> {
         let mut held = HeldPodsState { window_hops, last: BTreeMap::new(), leaving: BTreeMap::new() };
         let mut keeper = common.keeper((self.scope().index(), self.scope().peers()), &mut held);
-        let pact = Exchange::new(|activity: &Activity| match activity {
-            Activity::Applied => 0,
-            Activity::Counted(presence) => route_of(&presence.service, &presence.pod),
+        let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
+        // Every worker knows of every hop: the last ones close all at once, and pods may leave at them on any worker.
+        let to_workers = self.flat_map(move |activity| {
+            let (first, copies) = match &activity {
+                Activity::Applied => (0, workers),
+                Activity::Counted(presence) => (route_of(&presence.service, &presence.pod), 1),
+            };
+            (0..copies).map(move |copy| (first.wrapping_add(copy), activity.clone()))
         });
-        self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(pact, "HeldPods", move |capability, _| {
-            let mut hops = Hops::new(capability);
-            // What counts them has no state of its own: the pods that are held enter anew.
-            let begun_from = keeper.as_ref().map_or(0, |keeper| keeper.begun_from().0);
-            let mut entering = held.enter(begun_from);
-            if !entering.is_empty() {
-                hops.begin_with(begun_from);
-            }
-            move |(input, frontier), output| {
-                if !entering.is_empty()
-                    && let Some(capability) = hops.capability_at(begun_from)
-                {
-                    output.session(&capability).give_iterator(entering.drain(..));
+        let pact = Exchange::new(|(to, _): &(u64, Activity)| *to);
+        to_workers.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
+            pact,
+            "HeldPods",
+            move |capability, _| {
+                let mut hops = Hops::new(capability);
+                // What counts them has no state of its own: the pods that are held enter anew.
+                let begun_from = keeper.as_ref().map_or(0, |keeper| keeper.begun_from().0);
+                let mut entering = held.enter(begun_from);
+                if !entering.is_empty() {
+                    hops.begin_with(begun_from);
                 }
-                input.for_each_time(|time, data| {
-                    data.flat_map(|batch| batch.drain(..)).for_each(|activity| hops.put(*time.time(), activity));
-                });
-                let open_from = frontier.frontier().first().copied();
-                hops.advance(open_from, |hop, capability, activities, _| {
-                    if let Some(keeper) = &mut keeper {
+                move |(input, frontier), output| {
+                    if !entering.is_empty()
+                        && let Some(capability) = hops.capability_at(begun_from)
+                    {
+                        output.session(&capability).give_iterator(entering.drain(..));
+                    }
+                    input.for_each_time(|time, data| {
+                        data.flat_map(|batch| batch.drain(..))
+                            .for_each(|(_, activity)| hops.put(*time.time(), activity));
+                    });
+                    let open_from = frontier.frontier().first().copied();
+                    hops.advance(open_from, |hop, capability, activities, _| {
+                        if let Some(keeper) = &mut keeper {
+                            keeper.reach(Hop(hop), &held);
+                        }
+                        let changes = held.step(hop, activities);
+                        output.session(capability).give_iterator(changes.into_iter());
+                        held.leaving.is_empty().then_some(0)
+                    });
+                    if let (Some(keeper), Some(hop)) = (&mut keeper, open_from) {
                         keeper.reach(Hop(hop), &held);
                     }
-                    let changes = held.step(hop, activities);
-                    output.session(capability).give_iterator(changes.into_iter());
-                    held.leaving.is_empty().then_some(0)
-                });
-                if let (Some(keeper), Some(hop)) = (&mut keeper, open_from) {
-                    keeper.reach(Hop(hop), &held);
                 }
-            }
-        })
+            },
+        )
     }
 }
 

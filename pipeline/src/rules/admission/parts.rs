@@ -30,12 +30,15 @@ impl Good {
         }
     }
 
-    pub(super) fn sender(&self) -> Sender {
-        let identity = match self {
+    pub(super) fn identity(&self) -> &Identity {
+        match self {
             Self::Profile(profile) => &profile.identity,
             Self::Requests(point) => &point.identity,
-        };
-        (identity.service.clone(), identity.pod.clone())
+        }
+    }
+
+    pub(super) fn sender(&self) -> Sender {
+        (self.identity().service.clone(), self.identity().pod.clone())
     }
 
     /// How long it took to observe; 0 for what was counted since the process began.

@@ -131,7 +131,7 @@ fn became(partition: &[Sent], by_broker: bool, is_wrong: bool) -> Became {
                     let key = (profile.identity.pod.to_string(), profile.offset);
                     assert!(became.applied.insert(key, (hop, profile.arrival)).is_none(), "applied twice");
                 }
-                Admitted::OfPod(..) => panic!("only profiles were sent"),
+                Admitted::OfPod(..) | Admitted::Elsewhere(..) => panic!("only profiles were sent, to one shard"),
                 Admitted::Rejected(..) => became.rejected += 1,
                 Admitted::Clock(_, row) => drop(became.named.insert(row.pod.to_string())),
             }
@@ -229,12 +229,6 @@ fn what_waits_in_a_partition_that_was_idle_is_applied_when_it_comes_back() {
     let back = Config::default().clock().hop_of(Nanos::from_seconds(at + 300));
     assert!(send(&mut admission, 1, back).is_empty());
     assert_eq!(admission.watermark(0), Some(back));
-    let hops: Vec<Hop> = admission
-        .end(0, Hop(0), &table)
-        .iter()
-        .map(|one| match one {
-            Admitted::OfPod(hop, _) | Admitted::Rejected(hop, _) | Admitted::Clock(hop, _) => *hop,
-        })
-        .collect();
+    let hops: Vec<Hop> = admission.end(0, Hop(0), &table).iter().map(Admitted::hop).collect();
     assert_eq!(hops, [back, back]);
 }

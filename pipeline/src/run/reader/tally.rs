@@ -1,5 +1,5 @@
 //! Counts of what a partition gives, at the moment at which it is read: a refused part counts at once, even while it waits for
-//! a hop at which it can be booked.
+//! a hop at which it can be booked, and whichever shard counts it.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rejected::Rejection;
 
-use crate::rules::admission::{Admitted, Arrival, OfPod};
+use crate::rules::admission::{Admitted, Arrival, Elsewhere, OfPod};
 use crate::run::pulse::{Given, Refusal};
 
 /// What a partition has given, and which refused parts are counted although they are not booked.
@@ -43,21 +43,26 @@ impl Tally {
     /// Counts what became of a part, unless that was counted when it was decoded.
     pub(super) fn admitted(&mut self, admitted: &Admitted) {
         match admitted {
-            Admitted::OfPod(_, OfPod::Profile(profile)) => {
+            Admitted::OfPod(_, OfPod::Profile(profile)) => self.profile(profile.arrival),
+            Admitted::Elsewhere(_, Elsewhere::Profile(arrival)) => self.profile(*arrival),
+            Admitted::OfPod(_, OfPod::Requests(_)) | Admitted::Elsewhere(_, Elsewhere::Requests) => {
                 self.given.taken += 1;
-                match profile.arrival {
-                    Arrival::InTime => {}
-                    Arrival::Late => self.given.late += 1,
-                    Arrival::TooLate => self.given.too_late += 1,
-                }
             }
-            Admitted::OfPod(_, OfPod::Requests(_)) => self.given.taken += 1,
             Admitted::OfPod(_, OfPod::Seen(_)) | Admitted::Clock(..) => {}
-            Admitted::Rejected(_, row) => {
+            Admitted::Rejected(_, row) | Admitted::Elsewhere(_, Elsewhere::Rejected(row)) => {
                 if !self.unbooked.remove(&(row.position.offset, row.part)) {
                     self.refusal(row.position.offset, &row.rejection);
                 }
             }
+        }
+    }
+
+    fn profile(&mut self, arrival: Arrival) {
+        self.given.taken += 1;
+        match arrival {
+            Arrival::InTime => {}
+            Arrival::Late => self.given.late += 1,
+            Arrival::TooLate => self.given.too_late += 1,
         }
     }
 
