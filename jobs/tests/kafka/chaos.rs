@@ -31,7 +31,8 @@ use crate::results::Results;
 
 /// A number of the environment.
 fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number: {text}")))
+    std::env::var(variable)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number: {text}")))
 }
 
 /// From which everything is drawn.

@@ -61,6 +61,24 @@ fn draw(draws: &mut Xoshiro256PlusPlus) -> Vec<Fault> {
     faults
 }
 
+/// What a round is drawn to be.
+struct Plan {
+    /// How to draw it again.
+    about: String,
+    topic: String,
+    faults: Vec<Fault>,
+    draws: Xoshiro256PlusPlus,
+}
+
+impl Plan {
+    fn draw(round: u64) -> Self {
+        let seed = seed();
+        let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(round));
+        let about = format!("FLEETDIFF_CHAOS_SEED={seed}, round {round}");
+        Self { about, topic: format!("chaos-{seed}-{round}"), faults: draw(&mut draws), draws }
+    }
+}
+
 /// A service that faults happen to, and what they are drawn from.
 struct Round<'a> {
     about: String,
@@ -163,28 +181,17 @@ fn chaos_random_faults() {
     let records = recorded(brokers(), "chaos", 4);
     for round in 0..rounds() {
         let scratch = tempfile::tempdir().unwrap();
-        let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed().wrapping_mul(1_000_003).wrapping_add(round));
-        let faults = draw(&mut draws);
-        let about = format!("FLEETDIFF_CHAOS_SEED={} round {round}", seed());
-        println!("{about}: {faults:?}");
-        if round % 2 == 0 {
-            damaged(&about, faults, &records, &mut broker, scratch.path(), draws);
-        } else {
-            interrupted(&about, faults, &records, &mut broker, scratch.path(), draws);
-        }
+        let plan = Plan::draw(round);
+        println!("{}: {:?}", plan.about, plan.faults);
+        let happens = if round % 2 == 0 { damaged } else { interrupted };
+        happens(plan, &records, &mut broker, scratch.path());
     }
 }
 
 /// Records come late, twice and damaged.
-fn damaged(
-    about: &str,
-    faults: Vec<Fault>,
-    records: &[Record],
-    broker: &mut Broker,
-    scratch: &Path,
-    mut draws: Xoshiro256PlusPlus,
-) {
-    let (address, topic) = (broker.address().to_owned(), about.replace([' ', '='], "-"));
+fn damaged(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Path) {
+    let Plan { about, topic, faults, mut draws } = plan;
+    let address = broker.address().to_owned();
     let damaged = Damaged::draw(records, &mut draws);
     assert!(damaged.copies > 10 && damaged.bad > 10, "{about}");
     make(&address, &topic, 4, 1);
@@ -195,7 +202,7 @@ fn damaged(
 
     let sender = Sender::to(&address, &topic);
     let steps = faults.len();
-    let mut round = Round { about: about.to_owned(), subject: &subject, log: scratch.join("log"), draws, service: None };
+    let mut round = Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None };
     for (step, fault) in faults.into_iter().enumerate() {
         sender.send(piece(&damaged.records, step, steps));
         round.happens(fault, broker);
@@ -203,32 +210,26 @@ fn damaged(
     if let Some(service) = round.service.take() {
         round.ended_in_order(service);
     }
-    subject.go_on_to(intervals - 1, &round.log, &["--checkpoint-every", "60s"], about);
+    subject.go_on_to(intervals - 1, &round.log, &["--checkpoint-every", "60s"], &about);
     let results = subject.to_end(&["--workers", "3"]);
-    assert_sound(&results, about);
+    assert_sound(&results, &about);
     let sum = |of: fn(&fleetdiff_schemas::rows::LedgerRow) -> i64| results.tables.ledger.iter().map(of).sum::<i64>();
     assert_eq!(results.refused(), damaged.bad, "{about}: records that hold nothing good");
     assert_eq!(sum(|row| row.records_consumed), i64::try_from(damaged.records.len()).unwrap(), "{about}: records");
     assert!(sum(|row| row.samples_duplicate) > 0, "{about}: some came twice");
-    results.of_good_records().assert_same(&expected, about);
+    results.of_good_records().assert_same(&expected, &about);
 }
 
 /// One partition is silent for a while, one is added.
-fn interrupted(
-    about: &str,
-    faults: Vec<Fault>,
-    records: &[Record],
-    broker: &mut Broker,
-    scratch: &Path,
-    draws: Xoshiro256PlusPlus,
-) {
-    let (address, topic) = (broker.address().to_owned(), about.replace([' ', '='], "-"));
+fn interrupted(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Path) {
+    let Plan { about, topic, faults, draws } = plan;
+    let address = broker.address().to_owned();
     make(&address, &topic, 3, 1);
     let subject = subject(&address, &topic, scratch.join("out"), "1s");
     let sender = Sender::to(&address, &topic);
     let (steps, added_at, silent) = (faults.len(), faults.len() / 2, 2..7);
     let mut held_back: Vec<Record> = Vec::new();
-    let mut round = Round { about: about.to_owned(), subject: &subject, log: scratch.join("log"), draws, service: None };
+    let mut round = Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None };
     for (step, fault) in faults.into_iter().enumerate() {
         if step == added_at {
             add_partition(&address, &topic, 4);
@@ -248,10 +249,10 @@ fn interrupted(
     if let Some(service) = round.service.take() {
         round.ended_in_order(service);
     }
-    subject.go_on_to(9, &round.log, &["--checkpoint-every", "60s"], about);
+    subject.go_on_to(9, &round.log, &["--checkpoint-every", "60s"], &about);
     let results = subject.to_end(&["--workers", "2"]);
-    assert_sound(&results, about);
-    results.assert_same(&subject.anew(scratch.join("anew")), about);
+    assert_sound(&results, &about);
+    results.assert_same(&subject.anew(scratch.join("anew")), &about);
 }
 
 fn subject<'a>(brokers: &'a str, topic: &'a str, output: PathBuf, idle_after: &'static str) -> Subject<'a> {

@@ -42,7 +42,8 @@ fn chaos_three_brokers_of_which_one_after_the_other_dies() {
     let mut pieces = records.chunks(records.len().div_ceil(5));
     let mut send = || pieces.next().into_iter().for_each(|piece: &[Record]| sender.send(piece));
     let output = scratch.path().join("out");
-    let subject = Subject { brokers: &at, topic: "moving", output, alerts: "moving-alerts".to_owned(), idle_after: "0s" };
+    let subject =
+        Subject { brokers: &at, topic: "moving", output, alerts: "moving-alerts".to_owned(), idle_after: "0s" };
     let written = || files_of(&subject.output, "ledger");
 
     send();
