@@ -30,8 +30,13 @@ pub struct Results {
 
 /// The results of a run whose alerts went to the file.
 pub fn of_folder(folder: &Path) -> Results {
+    results(folder, lines(folder))
+}
+
+/// The alerts in the file.
+pub fn lines(folder: &Path) -> Vec<Value> {
     let lines = std::fs::read_to_string(folder.join("alerts.jsonl")).unwrap();
-    results(folder, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The results of a run whose alerts went to a topic.

@@ -84,6 +84,7 @@ fn crash(point: CrashPoint, times: u64, scratch: &Path, (whole, expected): &(Pat
     }
     let intervals = files_of(whole, "ledger");
     subject.go_on_to(intervals - 1, &log, &OFTEN, &name);
+    subject.assert_announced(expected, &name);
     let results = subject.to_end(&["--workers", "2"]);
     assert_sound(&results, &name);
     results.assert_same(expected, &name);

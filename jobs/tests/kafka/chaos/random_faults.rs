@@ -211,6 +211,7 @@ fn damaged(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Path) 
         round.ended_in_order(service);
     }
     subject.go_on_to(intervals - 1, &round.log, &["--checkpoint-every", "60s"], &about);
+    subject.assert_announced(&expected, &about);
     let results = subject.to_end(&["--workers", "3"]);
     assert_sound(&results, &about);
     let sum = |of: fn(&fleetdiff_schemas::rows::LedgerRow) -> i64| results.tables.ledger.iter().map(of).sum::<i64>();

@@ -5,11 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use fleetdiff_connectors::crash::{self, CrashPoint};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::Nanos;
+use serde_json::Value;
 
 use super::damage::TOO_LARGE;
 use crate::program::{command, fail, succeed, text};
-use crate::results::{Results, of_folder, with_topic_at};
+use crate::results::{Results, lines, of_folder, read_alerts_at, with_topic_at};
 use crate::service::{files_of, stop, wait_for};
+
+/// What a file spans, in nanoseconds.
+const INTERVAL: i64 = 60_000_000_000;
 
 /// Where a service reads and writes.
 pub struct Subject<'a> {
@@ -51,6 +57,21 @@ impl Subject<'_> {
         let service = self.start(log, more, None);
         wait_for(&format!("{about}: the end"), log, || files_of(&self.output, "ledger") >= intervals);
         assert_eq!(stop(service, "TERM"), Some(0), "{about}:\n{}", fs::read_to_string(log).unwrap());
+    }
+
+    /// All alerts are there but those of the last interval, which only a read to the end closes: none is left to be sent by that.
+    pub fn assert_announced(&self, expected: &Results, about: &str) {
+        let last = expected.tables.ledger.iter().map(|row| row.hop_at).max().unwrap();
+        let until = rfc3339(Nanos(last.0 / INTERVAL * INTERVAL));
+        let announced = match self.alerts.as_str() {
+            "" => lines(&self.output),
+            topic => read_alerts_at(self.brokers, topic),
+        };
+        let ids: Vec<&Value> = announced.iter().map(|alert| &alert["id"]).collect();
+        let due: Vec<&Value> =
+            expected.alerts.iter().filter(|alert| *alert["time"].as_str().unwrap() <= *until).collect();
+        assert!(due.len() > 1, "{about}: {} alerts", due.len());
+        due.iter().for_each(|alert| assert!(ids.contains(&&alert["id"]), "{about}: was not sent: {alert}"));
     }
 
     /// Reads the topic from its beginning to its end: the program compares every file and alert that is there, and adds the rest.

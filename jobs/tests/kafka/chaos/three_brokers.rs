@@ -54,7 +54,7 @@ fn chaos_three_brokers_of_which_one_after_the_other_dies() {
         broker.kill();
         wait_for("other leaders", &log, || {
             let now = partitions(&at, "moving");
-            !now.is_empty() && now.iter().all(|(leader, _)| *leader > 0 && leader != node)
+            !now.is_empty() && now.iter().all(|(leader, _)| *leader > 0 && *leader != *node)
         });
         send();
         wait_for("going on", &log, || written() > before);
