@@ -29,6 +29,9 @@ use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 
 use crate::results::Results;
 
+/// The signal of a process that ended at a point of the commit order.
+const ABORTED: i32 = 6;
+
 /// A number of the environment.
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable)

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use fleetdiff_connectors::crash::CrashPoint;
 
 use super::subject::Subject;
-use super::{assert_sound, is_long};
+use super::{ABORTED, assert_sound, is_long};
 use crate::program::brokers;
 use crate::results::Results;
 use crate::service::{files_of, generate, wait_for};
@@ -18,8 +18,6 @@ const TOPIC: &str = "crashing";
 const OFTEN: [&str; 2] = ["--checkpoint-every", "30s"];
 /// How many services run at a time: each waits for brokers and disks.
 const TOGETHER: usize = 4;
-/// What the signal of `abort` is.
-const ABORTED: i32 = 6;
 
 /// Where the first run ends. Some points are passed many times a commit, and not each time finds the same state.
 fn crashes() -> Vec<(CrashPoint, u64)> {

@@ -5,6 +5,7 @@
 //! clock, so rows and alerts are those of a run that makes the same decisions.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use rdkafka::client::DefaultClientContext;
 use super::damage::Damaged;
 use super::records::{Record, Sender, recorded};
 use super::subject::Subject;
-use super::{assert_sound, make, rounds, seed};
+use super::{ABORTED, assert_sound, make, rounds, seed};
 use crate::broker::Broker;
 use crate::program::{brokers, succeed};
 use crate::results::Results;
@@ -114,19 +115,25 @@ impl Round<'_> {
         assert_eq!(stop(service, "TERM"), Some(0), "{}:\n{}", self.about, self.said());
     }
 
+    /// What there is to read may not lead to that point; then it is killed.
+    fn crashes(&mut self, point: CrashPoint, times: u64) {
+        let mut service = self.begun(Some((point, times)));
+        for _ in 0..40 {
+            sleep(50);
+            if let Some(ended) = service.try_wait().unwrap() {
+                assert_eq!(ended.signal(), Some(ABORTED), "{}:\n{}", self.about, self.said());
+                return;
+            }
+        }
+        stop(service, "KILL");
+    }
+
     fn happens(&mut self, fault: Fault, broker: &mut Broker) {
         if let Fault::Crash(point, times) = fault {
             if let Some(service) = self.service.take() {
                 self.ended_in_order(service);
             }
-            let mut service = self.begun(Some((point, times)));
-            let has_ended = (0..40).any(|_| {
-                sleep(50);
-                service.try_wait().unwrap().is_some()
-            });
-            // NB: what there is to read may not lead to that point.
-            self.service = (!has_ended).then_some(service);
-            return;
+            return self.crashes(point, times);
         }
         let service = self.running();
         match fault {
@@ -227,13 +234,15 @@ fn interrupted(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Pa
     let address = broker.address().to_owned();
     make(&address, &topic, 3, 1);
     let subject = subject(&address, &topic, scratch.join("out"), "1s");
-    let sender = Sender::to(&address, &topic);
+    let mut sender = Sender::to(&address, &topic);
     let (steps, added_at, silent) = (faults.len(), faults.len() / 2, 2..7);
     let mut held_back: Vec<Record> = Vec::new();
     let mut round = Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None };
     for (step, fault) in faults.into_iter().enumerate() {
         if step == added_at {
             add_partition(&address, &topic, 4);
+            // One that knows it.
+            sender = Sender::to(&address, &topic);
         }
         let is_there = |record: &&Record| record.partition != 3 || step >= added_at;
         let (now, later): (Vec<_>, Vec<_>) = piece(records, step, steps)
@@ -278,6 +287,11 @@ fn add_partition(brokers: &str, topic: &str, partitions: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let plan = NewPartitions::new(topic, partitions);
     runtime.block_on(admin.create_partitions([&plan], &AdminOptions::new())).unwrap().remove(0).unwrap();
+    while admin.inner().fetch_metadata(Some(topic), Duration::from_secs(10)).unwrap().topics()[0].partitions().len()
+        < partitions
+    {
+        sleep(50);
+    }
 }
 
 /// The comparison can fail: one good record that is missing shows.
