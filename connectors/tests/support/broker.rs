@@ -137,15 +137,12 @@ impl Broker {
     #[allow(dead_code, reason = "most tests need a broker that lives")]
     pub fn restart(&mut self) {
         fs::remove_file(self.folder.path().join(KEPT)).expect("a broker that was killed");
-        fs::remove_file(self.log()).expect("its log");
+        let log = self.folder.path().join(LOG);
+        fs::remove_file(&log).expect("its log");
         self.runner = spawn(&jars(), self.folder.path());
-        if let Err(log) = wait_until_ready(&mut self.runner, &self.log()) {
+        if let Err(log) = wait_until_ready(&mut self.runner, &log) {
             panic!("the Kafka broker did not start again within {START_TIMEOUT:?}; its log ends:\n{log}");
         }
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.path().join(LOG)
     }
 
     fn attempt(jars: &Path, properties: &str) -> Result<Self, String> {
