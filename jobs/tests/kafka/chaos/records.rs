@@ -19,7 +19,7 @@ pub struct Record {
     /// Milliseconds since 1970, and the end of its profile.
     pub at: i64,
     pub payload: Vec<u8>,
-    headers: Option<OwnedHeaders>,
+    pub headers: Option<OwnedHeaders>,
 }
 
 /// All records of a topic, by time; those of one partition in their order.
