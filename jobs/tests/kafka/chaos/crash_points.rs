@@ -24,7 +24,7 @@ fn crashes() -> Vec<(CrashPoint, u64)> {
     let times = |point: &CrashPoint| -> &[u64] {
         match point {
             _ if is_long() => &[1, 2, 3, 5, 8],
-            CrashPoint::TableWritten => &[1, 20],
+            CrashPoint::TableWritten => &[5],
             CrashPoint::DecisionLogged => &[2],
             _ => &[1],
         }
