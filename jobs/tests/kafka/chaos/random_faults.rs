@@ -5,6 +5,7 @@
 //! clock, so rows and alerts are those of a run that makes the same decisions.
 
 use std::fs;
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -17,6 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions};
 use rdkafka::client::DefaultClientContext;
+use serde_json::Value;
 
 use super::damage::Damaged;
 use super::records::{Record, Sender, recorded};
@@ -26,6 +28,7 @@ use crate::broker::Broker;
 use crate::program::{brokers, succeed};
 use crate::results::Results;
 use crate::service::{stop, wait_for};
+use crate::status::{get, port_of, signal};
 
 /// What may happen to a service.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +115,12 @@ impl Round<'_> {
 
     /// Until then, one whose broker does not answer says so and ends, as it is to do.
     fn wait_until_it_reads(&self) {
-        wait_for(&format!("{}: reading", self.about), &self.log, || self.said().contains("reading topic"));
+        let port = port_of(&self.log);
+        wait_for(&format!("{}: reading", self.about), &self.log, || {
+            let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
+            let status = if answers { get(port, "/status").1 } else { String::new() };
+            serde_json::from_str(&status).is_ok_and(|status: Value| status["condition"] != "starting")
+        });
     }
 
     fn ended_in_order(&self, service: Child) {
@@ -149,9 +157,9 @@ impl Round<'_> {
             }
             Fault::Term => return self.ended_in_order(service),
             Fault::Pause(millis) => {
-                signal(&service, "STOP");
+                signal(service.id(), "STOP");
                 sleep(millis);
-                signal(&service, "CONT");
+                signal(service.id(), "CONT");
             }
             Fault::Second => {
                 self.wait_until_it_reads();
@@ -178,10 +186,6 @@ impl Round<'_> {
 
 fn sleep(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
-}
-
-fn signal(service: &Child, name: &str) {
-    crate::status::signal(service.id(), name);
 }
 
 #[test]
