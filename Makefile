@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands of a newcomer; both install what is missing first (Debian).
 # Everything is built in release, so that no target builds a crate twice.
 
-.PHONY: demo check test test-fast test-pyroscope setup fmt clippy links docs bench dist
+.PHONY: demo check test test-fast test-pyroscope chaos setup fmt clippy links docs bench dist
 
 # A synthetic fleet with a canary through the real dataflow.
 demo:
@@ -41,6 +41,14 @@ test-fast:
 test-pyroscope:
 	@test -x "$(PYROSCOPE)" || { echo "name the program of a server of Pyroscope: make test-pyroscope PYROSCOPE=/usr/bin/pyroscope" >&2; exit 2; }
 	FLEETDIFF_PYROSCOPE=$(abspath $(PYROSCOPE)) cargo test --release --workspace --test commands -- pyroscope
+
+# The long form of the faults in `make test`: 200 kills at random moments in 40 rounds, and each point of the commit order several times, some half
+# an hour. The seed is printed, and draws the same again: make chaos FLEETDIFF_CHAOS_SEED=1764414000
+chaos: export FLEETDIFF_CHAOS_SEED := $(or $(FLEETDIFF_CHAOS_SEED),$(shell date +%s))
+chaos: export FLEETDIFF_CHAOS_ROUNDS ?= 40
+chaos: setup
+	@echo "FLEETDIFF_CHAOS_SEED=$(FLEETDIFF_CHAOS_SEED) FLEETDIFF_CHAOS_ROUNDS=$(FLEETDIFF_CHAOS_ROUNDS)"
+	cargo test --release --workspace --test kafka -- chaos --nocapture
 
 setup:
 	scripts/setup.sh

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use fleetdiff_schemas::alert::Alert;
 use fleetdiff_schemas::time::Nanos;
 
+use crate::crash::CrashPoint;
 use crate::output::{DIFFERS_HINT, OutputError, WRITABLE_HINT};
 
 /// Name of the file in an output folder.
@@ -108,6 +109,7 @@ impl AlertLog {
         }
         if !missing.is_empty() {
             self.file.write_all(missing).map_err(|error| unwritable(&self.path, &error))?;
+            CrashPoint::AlertLine.reached();
         }
         self.position += line.len();
         self.alerts += 1;

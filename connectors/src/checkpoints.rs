@@ -13,6 +13,7 @@ use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
+use crate::crash::CrashPoint;
 use crate::output::{OutputError, WRITABLE_HINT};
 
 /// Name of the folder in an output folder.
@@ -90,11 +91,14 @@ impl CheckpointFolder {
             detail: error.to_string(),
             hint: WRITABLE_HINT,
         };
+        CrashPoint::CheckpointTaken.reached();
         let size = self.put(&path, about, state).map_err(refused)?;
+        CrashPoint::CheckpointNamed.reached();
         let files = self.files()?;
         for old in files.iter().take(files.len().saturating_sub(KEPT)) {
             fs::remove_file(old).map_err(refused)?;
         }
+        CrashPoint::CheckpointDone.reached();
         Ok(size)
     }
 
@@ -117,6 +121,7 @@ impl CheckpointFolder {
         let file = to.into_inner()?;
         file.sync_all()?;
         let size = file.metadata()?.len();
+        CrashPoint::CheckpointUnfinished.reached();
         fs::rename(&unfinished, path)?;
         File::open(&self.root)?.sync_all()?;
         Ok(size)

@@ -7,6 +7,7 @@
 mod agent;
 pub mod alerts;
 pub mod checkpoints;
+pub mod crash;
 pub mod files;
 pub mod kafka;
 pub mod lock;

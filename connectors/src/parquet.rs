@@ -18,6 +18,7 @@ use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Nanos;
 use object_store::ObjectStore;
 
+use crate::crash::CrashPoint;
 use crate::output::{DIFFERS_HINT, OutputError};
 
 mod arrays;
@@ -145,6 +146,9 @@ impl ParquetOutput {
         files.extend(self.write_table(tables.iter().flat_map(|of| &of.clocks), first)?);
         files.extend(self.write_table(tables.iter().flat_map(|of| &of.limits), first)?);
         self.begun |= first.is_some();
+        if !files.is_empty() {
+            CrashPoint::TablesWritten.reached();
+        }
         Ok(Written { files })
     }
 
@@ -165,7 +169,9 @@ impl ParquetOutput {
         fleetdiff_schemas::tables::sort_rows(&mut rows);
         let path = intervals::path_of::<R>(start);
         let bytes = encoding::encode(&rows, &self.metadata, &self.folder.display(&path))?;
+        CrashPoint::TableComplete.reached();
         let created = self.folder.create_once(&path, bytes)?;
+        CrashPoint::TableWritten.reached();
         tracing::debug!(path, rows = rows.len(), created, "table written");
         Ok(WrittenFile { path, rows: rows.len(), created })
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fleetdiff_connectors::alerts::AlertLog;
+use fleetdiff_connectors::crash::CrashPoint;
 use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
@@ -169,6 +170,9 @@ impl Output {
         self.held.push((end, alerts));
         let is_new = self.written_through.is_none_or(|through| end >= through);
         let alerts = if is_new { self.send_held()? } else { 0 };
+        if files > 0 {
+            CrashPoint::IntervalDone.reached();
+        }
         Ok(Sent { files, rows, alerts })
     }
 

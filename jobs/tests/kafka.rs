@@ -7,6 +7,8 @@
 mod alerts_once;
 #[path = "../../connectors/tests/support/broker.rs"]
 mod broker;
+#[path = "kafka/chaos.rs"]
+mod chaos;
 #[path = "kafka/checkpoints.rs"]
 mod checkpoints;
 #[path = "kafka/clocks.rs"]

@@ -17,6 +17,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 
 use super::client::{ClientSettings, Reporter};
 use super::error::{BrokerError, is_fenced};
+use crate::crash::CrashPoint;
 
 /// Largest record that the client sends, unless `message.max.bytes` says otherwise: a profile of a large service has a
 /// few MB before compression (guess).
@@ -129,10 +130,14 @@ impl Outbox {
     /// The first failure; nothing of this call is seen by readers of committed records then.
     pub(crate) fn send_together<'a>(&self, envelopes: impl Iterator<Item = Envelope<'a>>) -> Result<(), BrokerError> {
         let send = || {
+            CrashPoint::AlertsBegun.reached();
             self.producer.begin_transaction().map_err(|error| self.refusal(&error))?;
             envelopes.into_iter().try_for_each(|envelope| self.send(envelope))?;
             self.settle(|_| {})?;
-            self.insist(Instant::now() + PATIENCE, |producer, timeout| producer.commit_transaction(timeout))
+            CrashPoint::AlertsProduced.reached();
+            self.insist(Instant::now() + PATIENCE, |producer, timeout| producer.commit_transaction(timeout))?;
+            CrashPoint::AlertsCommitted.reached();
+            Ok(())
         };
         // NB: records of a sender that was shut out fail in their own words, before any step of the transaction does.
         let fenced = |failure| match self.producer.client().fatal_error() {

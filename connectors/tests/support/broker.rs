@@ -22,8 +22,14 @@ const ATTEMPTS: usize = 3;
 /// A cluster's identity; any 16 bytes in URL-safe base64.
 const CLUSTER_ID: &str = "ZmxlZXRkaWZmLXRlc3RzMQ";
 
+/// The file of its log, in its folder.
+const LOG: &str = "broker.log";
+
 /// The line that a broker logs when it accepts requests.
 const READY: &str = "Kafka Server started";
+
+/// In the folder of a broker that is killed in order to be started again: whoever runs it keeps its data then.
+const KEPT: &str = "kept";
 
 /// A running broker. Dropping it stops the JVM and removes its data.
 pub struct Broker {
@@ -47,10 +53,18 @@ impl Broker {
     /// # Panics
     /// If it does not start; the message says why and shows the broker's log.
     pub fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// The same with more properties, which other brokers of its cluster have, too.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_with(properties: &str) -> Self {
         let jars = jars();
         let mut failure = String::new();
         for _ in 0..ATTEMPTS {
-            match Self::attempt(&jars) {
+            match Self::attempt(&jars, properties) {
                 Ok(broker) => return broker,
                 Err(log) => failure = log,
             }
@@ -105,9 +119,36 @@ impl Broker {
         assert!(sent.expect("kill").success(), "{name} to {}", process.display());
     }
 
-    fn attempt(jars: &Path) -> Result<Self, String> {
+    /// Ends the broker's process at once, as a loss of power of its machine but for its disk. Its data stay for [`Self::restart`].
+    ///
+    /// # Panics
+    /// If there is no such process.
+    #[allow(dead_code, reason = "most tests need a broker that lives")]
+    pub fn kill(&mut self) {
+        fs::write(self.folder.path().join(KEPT), []).expect("the broker's folder");
+        self.signal("KILL");
+        self.runner.wait().expect("the runner ends with the broker");
+    }
+
+    /// Starts the broker that was killed, on its port and with its data.
+    ///
+    /// # Panics
+    /// If it does not start; the message shows the broker's log.
+    #[allow(dead_code, reason = "most tests need a broker that lives")]
+    pub fn restart(&mut self) {
+        fs::remove_file(self.folder.path().join(KEPT)).expect("a broker that was killed");
+        let log = self.folder.path().join(LOG);
+        fs::remove_file(&log).expect("its log");
+        self.runner = spawn(&jars(), self.folder.path());
+        if let Err(log) = wait_until_ready(&mut self.runner, &log) {
+            panic!("the Kafka broker did not start again within {START_TIMEOUT:?}; its log ends:\n{log}");
+        }
+    }
+
+    fn attempt(jars: &Path, properties: &str) -> Result<Self, String> {
         let [broker_port, controller_port] = free_ports();
-        Self::run(jars, broker_port, "--standalone", |folder| configure(folder, broker_port, controller_port))
+        let ports = [broker_port, controller_port];
+        Self::run(jars, broker_port, "--standalone", |folder| configure(folder, ports, properties))
     }
 
     fn run(jars: &Path, broker_port: u16, kind: &str, configure: impl FnOnce(&Path)) -> Result<Self, String> {
@@ -116,23 +157,8 @@ impl Broker {
         fs::copy(sources().join("log4j2.properties"), folder.path().join("log4j2.properties"))
             .expect("log4j2.properties");
         format_storage(jars, folder.path(), kind)?;
-        let mut runner = Command::new("sh")
-            .arg(sources().join("run-broker.sh"))
-            .args([
-                "java",
-                "-Xmx512m",
-                "-Xms128m",
-                "-XX:+UseG1GC",
-                "-Dlog4j2.configurationFile=log4j2.properties",
-                "-cp",
-            ])
-            .arg(class_path(jars))
-            .args(["kafka.Kafka", "server.properties"])
-            .env("BROKER_DIR", folder.path())
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("sh runs the broker");
-        let ready = wait_until_ready(&mut runner, &folder.path().join("broker.log"));
+        let mut runner = spawn(jars, folder.path());
+        let ready = wait_until_ready(&mut runner, &folder.path().join(LOG));
         let broker = Self { runner, address: format!("127.0.0.1:{broker_port}"), folder };
         ready.map(|()| broker)
     }
@@ -144,6 +170,18 @@ impl Drop for Broker {
         drop(self.runner.stdin.take());
         let _ = self.runner.wait();
     }
+}
+
+fn spawn(jars: &Path, folder: &Path) -> Child {
+    let mut runner = Command::new("sh");
+    runner
+        .arg(sources().join("run-broker.sh"))
+        .args(["java", "-Xmx512m", "-Xms128m", "-XX:+UseG1GC", "-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
+        .arg(class_path(jars))
+        .args(["kafka.Kafka", "server.properties"])
+        .env("BROKER_DIR", folder)
+        .stdin(Stdio::piped());
+    runner.spawn().expect("sh runs the broker")
 }
 
 fn sources() -> PathBuf {
@@ -182,12 +220,12 @@ fn fetch_jars(pom: &Path, into: &Path) {
     run(&mut maven).unwrap_or_else(|failure| panic!("Maven could not fetch the broker's jars:\n{failure}"));
 }
 
-fn configure(folder: &Path, broker_port: u16, controller_port: u16) {
+fn configure(folder: &Path, [broker_port, controller_port]: [u16; 2], more: &str) {
     let template = fs::read_to_string(sources().join("server.properties")).expect("tests/kafka/server.properties");
     let properties = template
         .replace("@BROKER_PORT@", &broker_port.to_string())
         .replace("@CONTROLLER_PORT@", &controller_port.to_string());
-    fs::write(folder.join("server.properties"), properties).expect("server.properties is written");
+    fs::write(folder.join("server.properties"), format!("{properties}\n{more}")).expect("server.properties is written");
 }
 
 fn format_storage(jars: &Path, folder: &Path, kind: &str) -> Result<(), String> {

@@ -30,14 +30,24 @@ pub struct Results {
 
 /// The results of a run whose alerts went to the file.
 pub fn of_folder(folder: &Path) -> Results {
+    results(folder, lines(folder))
+}
+
+/// The alerts in the file.
+pub fn lines(folder: &Path) -> Vec<Value> {
     let lines = std::fs::read_to_string(folder.join("alerts.jsonl")).unwrap();
-    results(folder, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The results of a run whose alerts went to a topic.
 pub fn with_topic(folder: &Path, alerts: &str) -> Results {
+    with_topic_at(brokers(), folder, alerts)
+}
+
+/// The same at other brokers.
+pub fn with_topic_at(brokers: &str, folder: &Path, alerts: &str) -> Results {
     assert!(!folder.join("alerts.jsonl").exists(), "alerts go to the topic alone");
-    results(folder, read_alerts(alerts))
+    results(folder, read_alerts_at(brokers, alerts))
 }
 
 fn results(folder: &Path, mut alerts: Vec<Value>) -> Results {
@@ -65,6 +75,18 @@ impl Results {
         same(&a.incidents, &b.incidents, &format!("{about}: incidents"));
         same(&self.alerts, &other.alerts, &format!("{about}: alerts"));
         assert!(a == b, "{about}: some other table");
+    }
+
+    /// The same without what became of records that came twice or held nothing good, as if they had never been sent.
+    pub fn of_good_records(mut self) -> Self {
+        self.refusals.clear();
+        self.tables.ledger.retain(|row| row.profile_type != "_unknown");
+        for row in &mut self.tables.ledger {
+            row.samples_received -= row.samples_duplicate;
+            row.samples_duplicate = 0;
+            (row.records_consumed, row.records_decoded, row.records_rejected) = (0, 0, 0);
+        }
+        self
     }
 
     /// Rows of cells, flags, comparisons, ledger, and alerts.

@@ -54,10 +54,13 @@ pub fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a 
     [&own[..], &settings, more].concat()
 }
 
+/// How many files of a table are complete.
 pub fn files_of(output: &Path, table: &str) -> usize {
-    fn count(folder: &Path) -> usize {
-        let Ok(entries) = fs::read_dir(folder) else { return 0 };
-        entries.map(|entry| entry.unwrap().path()).map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+    fn count(path: &Path) -> usize {
+        let Ok(entries) = fs::read_dir(path) else {
+            return usize::from(path.extension().is_some_and(|end| end == "parquet"));
+        };
+        entries.map(|entry| count(&entry.unwrap().path())).sum()
     }
     count(&output.join(table))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fleetdiff_connectors::crash::CrashPoint;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions};
 use fleetdiff_schemas::config::Limits;
@@ -18,7 +19,10 @@ struct Log(Lines<Decision>);
 
 impl DecisionLog for Log {
     fn append(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        self.0.append(decision).map_err(Into::into)
+        CrashPoint::DecisionMade.reached();
+        self.0.append(decision)?;
+        CrashPoint::DecisionLogged.reached();
+        Ok(())
     }
 }
 
