@@ -128,8 +128,9 @@ fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: St
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
     let partitions = Partitions::ask(configuration)?;
-    let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
+    // NB: in this order. What cannot be gone on from must not take the topic of alerts from another.
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
+    let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
     let decisions = decisions::open(lock.root(), args.decisions.as_deref())?;
     let written_before = output.written_before(config.clock()).max(checkpointing.begun_from());
     let decisions = decisions.with_output_before(written_before);
