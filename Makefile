@@ -42,8 +42,8 @@ test-pyroscope:
 	@test -x "$(PYROSCOPE)" || { echo "name the program of a server of Pyroscope: make test-pyroscope PYROSCOPE=/usr/bin/pyroscope" >&2; exit 2; }
 	FLEETDIFF_PYROSCOPE=$(abspath $(PYROSCOPE)) cargo test --release --workspace --test commands -- pyroscope
 
-# The long form of the faults in `make test`: 200 kills at random moments in 40 rounds, and each point of the commit order several times, some half
-# an hour. The seed is printed, and draws the same again: make chaos FLEETDIFF_CHAOS_SEED=1764414000
+# The long form of the faults in `make test`: 200 kills at random moments in 40 rounds, and more moments of each commit, an
+# hour or so. The seed is printed, and draws the same again: make chaos FLEETDIFF_CHAOS_SEED=1764414000
 chaos: export FLEETDIFF_CHAOS_SEED := $(or $(FLEETDIFF_CHAOS_SEED),$(shell date +%s))
 chaos: export FLEETDIFF_CHAOS_ROUNDS ?= 40
 chaos: setup

@@ -23,7 +23,10 @@ const TOGETHER: usize = 4;
 fn crashes() -> Vec<(CrashPoint, u64)> {
     let times = |point: &CrashPoint| -> &[u64] {
         match point {
-            _ if is_long() => &[1, 2, 3, 5, 8],
+            CrashPoint::TableWritten if is_long() => &[1, 5, 20],
+            CrashPoint::TableComplete if is_long() => &[1, 20],
+            CrashPoint::DecisionMade | CrashPoint::DecisionLogged if is_long() => &[1, 2],
+            CrashPoint::TablesWritten | CrashPoint::IntervalDone if is_long() => &[1, 2],
             CrashPoint::TableWritten => &[5],
             CrashPoint::DecisionLogged => &[2],
             _ => &[1],

@@ -39,7 +39,7 @@ enum Fault {
     Term,
     /// SIGSTOP, and SIGCONT after so many milliseconds.
     Pause(u64),
-    /// It ends at a point of the commit order, the so-manieth time.
+    /// It ends at a point of the commit order, when that is reached for the n-th time.
     Crash(CrashPoint, u64),
     /// Another one is started in its folder.
     Second,
