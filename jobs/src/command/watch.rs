@@ -32,7 +32,7 @@ use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::run::pulse::Pulse;
 use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
-use fleetdiff_pipeline::run::wall::wall_now;
+use fleetdiff_pipeline::run::wall::{WallClock, wall_now};
 use fleetdiff_pipeline::run::{self, Ended, RunError, SourceFactory, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
@@ -146,7 +146,8 @@ fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: St
     let sources = sources(configuration, partitions, args.until_end, checkpointing.begun_with())?;
     let (checkpoints, writing) = checkpointing.start();
     let pulse = console.pulse().clone();
-    let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse, checkpoints };
+    let wall = WallClock::System;
+    let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse, checkpoints, wall };
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
     if let Some(reload) = reload {
         reload.finish();
