@@ -193,7 +193,7 @@ fn arriving(
 fn thinned(mut record: Decoded) -> Decoded {
     for profile in record.parts.iter_mut().flatten() {
         let names = Arc::clone(&profile.names);
-        let is_kept = |name: u32| name % THINNED == 0 || &*names[usize::try_from(name).unwrap()] == CHANGED;
+        let is_kept = |name: u32| name.is_multiple_of(THINNED) || &*names[usize::try_from(name).unwrap()] == CHANGED;
         let Samples::Folded { cohorts, .. } = &mut profile.samples else { panic!("the fleet is folded") };
         for cohort in cohorts {
             cohort.functions.retain(|function| is_kept(function.name));

@@ -73,7 +73,8 @@ impl Topic {
                 paused: BTreeMap::new(),
                 draws: Xoshiro256PlusPlus::seed_from_u64(seed),
             };
-            Ok(vec![Box::new(reading) as Box<dyn Source>])
+            let source: Box<dyn Source> = Box::new(reading);
+            Ok(vec![source])
         })
     }
 }
@@ -121,10 +122,8 @@ impl Reading {
     /// A partition of this worker that was added since it began.
     fn added(&self) -> Option<i32> {
         let is_own = |number: i32| usize::try_from(number).is_ok_and(|number| number % self.workers == self.worker);
-        let there = self.topic.there(self.life.clock.now()).map(|(number, _)| number);
-        there
-            .filter(|number| is_own(*number) && !self.next.contains_key(number) && !self.held.contains_key(number))
-            .next()
+        let mut there = self.topic.there(self.life.clock.now()).map(|(number, _)| number);
+        there.find(|number| is_own(*number) && !self.next.contains_key(number) && !self.held.contains_key(number))
     }
 
     fn records(&self, partition: i32) -> &Partition {
