@@ -76,6 +76,16 @@ impl CheckpointFolder {
         opened(&bytes).map(Some).map_err(damaged)
     }
 
+    /// Up to where everything is in the last checkpoint, by the name of its file.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: the folder cannot be read.
+    pub fn last_through(&self) -> Result<Option<Nanos>, OutputError> {
+        let last = self.files()?.pop();
+        let seconds = last.as_ref().and_then(|path| path.file_stem()?.to_str()?.parse().ok());
+        Ok(seconds.map(Nanos::from_seconds))
+    }
+
     /// Writes a checkpoint, whose state `state` writes; it is on disk when this returns. Older ones are removed, except the one before it.
     ///
     /// # Errors
@@ -202,6 +212,7 @@ mod tests {
             assert_eq!(folder.last().unwrap(), Some((about(minutes), vec![u8::try_from(minutes).unwrap(); 1000])));
         }
         assert_eq!(folder.files().unwrap().len(), 2);
+        assert_eq!(folder.last_through().unwrap(), Some(about(100).through));
         fs::write(folder.root.join(UNFINISHED), "half").unwrap();
         fs::remove_file(&folder.files().unwrap()[1]).unwrap();
         assert_eq!(folder.last().unwrap().unwrap().0, about(15), "as the message says");

@@ -285,7 +285,8 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
     // Long enough for a partition to be found silent twice over.
     let quiet = schedule.topic.end().plus(Nanos::from_seconds(400));
     while clock.now() < quiet {
-        let begun_with = if one_in(draws, 6) { None } else { last.0.lock().unwrap().take() };
+        // Sometimes its folder was removed.
+        let begun_with = last.0.lock().unwrap().take().filter(|_| !one_in(draws, 6));
         occurred.times(Thing::Process, 1);
         occurred.times(Thing::FromCheckpoint, usize::from(begun_with.is_some()));
         let life = Life::new(clock.clone(), draws.random_range(0..u64::MAX / 64), begun_with.as_ref());

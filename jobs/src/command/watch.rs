@@ -132,7 +132,7 @@ fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: St
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
     let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
     let decisions = decisions::open(lock.root(), args.decisions.as_deref())?;
-    let written_before = output.written_before(config.clock()).max(checkpointing.begun_from());
+    let written_before = output.written_before(config.clock()).max(checkpointing.decided_before());
     let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
     let service =
@@ -275,12 +275,12 @@ fn open_checkpoints(
     until_end: bool,
     console: &Arc<Console>,
 ) -> Result<Checkpointing, Failure> {
-    if until_end {
-        return Ok(Checkpointing::default());
-    }
     let output = &configuration.output;
     let clock = configuration.dataflow().clock();
     let owner = Owner { folder: &output.folder, configuration: configuration.of_topic_as_json(), clock };
+    if until_end {
+        return Checkpointing::unused(&owner);
+    }
     Checkpointing::open(owner, output.checkpoint_every, Arc::clone(console))
 }
 

@@ -20,6 +20,8 @@ use crate::failure::Failure;
 #[derive(Default)]
 pub(crate) struct Checkpointing {
     begun_with: Option<Checkpoint>,
+    /// Nothing may be decided anew for hops before this one: they are in a checkpoint.
+    decided_before: Hop,
     writer: Option<(Writes, JoinHandle<()>)>,
     every: u64,
 }
@@ -40,7 +42,10 @@ impl Checkpointing {
     pub(crate) fn open(owner: Owner<'_>, every: Duration, console: Arc<Console>) -> Result<Self, Failure> {
         let folder = CheckpointFolder::of(owner.folder);
         let begun_with = last(&folder, &owner)?;
-        let Some(every) = hops(every, owner.clock) else { return Ok(Self { begun_with, ..Self::default() }) };
+        let decided_before = begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop);
+        let Some(every) = hops(every, owner.clock) else {
+            return Ok(Self { begun_with, decided_before, ..Self::default() });
+        };
         let (sender, receiver) = sync_channel(1);
         let pace = Arc::new(Mutex::new(Pace::default()));
         let Owner { configuration, clock, .. } = owner;
@@ -54,7 +59,17 @@ impl Checkpointing {
             }
         };
         let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(write)?;
-        Ok(Self { begun_with, writer: Some((Writes { sender, pace }, thread)), every })
+        Ok(Self { begun_with, decided_before, writer: Some((Writes { sender, pace }, thread)), every })
+    }
+
+    /// Reads the topic from its beginning and takes no checkpoints; a later run may still go on from the last one.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn unused(owner: &Owner<'_>) -> Result<Self, Failure> {
+        let through = CheckpointFolder::of(owner.folder).last_through()?;
+        let decided_before = through.map_or(Hop(0), |through| owner.clock.hop_of(through));
+        Ok(Self { decided_before, ..Self::default() })
     }
 
     /// The checkpoint with which the run begins.
@@ -62,9 +77,9 @@ impl Checkpointing {
         self.begun_with.as_ref()
     }
 
-    /// The first hop that is not in it; 0 without one.
-    pub(crate) fn begun_from(&self) -> Hop {
-        self.begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop)
+    /// The first hop for which something may be decided anew; 0 without a checkpoint.
+    pub(crate) fn decided_before(&self) -> Hop {
+        self.decided_before
     }
 
     /// For the run; also what waits for the last one to be written once the run has ended.
