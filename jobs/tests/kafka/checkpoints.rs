@@ -15,7 +15,7 @@ use crate::service::{decisions, files_of, generate, has_decided, run_anew, stop,
 const OFTEN: [&str; 2] = ["--checkpoint-every", "30s"];
 
 /// The complete checkpoints of an output, by time.
-fn checkpoints(output: &Path) -> Vec<PathBuf> {
+pub fn checkpoints(output: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(output.join("checkpoints")) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =

@@ -12,6 +12,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet};
 use serde_json::Value;
 
+use crate::checkpoints::checkpoints;
 use crate::program::{brokers, fail, start, succeed, text};
 use crate::results::read_alerts;
 use crate::service::{files_of, stop, wait_for};
@@ -123,7 +124,7 @@ fn shards_with_a_standby_write_the_rows_and_alerts_of_one_process() {
     assert_eq!(second.end("TERM"), Some(0));
 
     says(&leader.log, "incident raised");
-    wait_for("a checkpoint", &leader.log, || files_of(&outputs[0], "checkpoints") > 0);
+    wait_for("a checkpoint", &leader.log, || !checkpoints(&outputs[0]).is_empty());
     assert!(!read(&standby.log).contains("reading topic"), "{}", read(&standby.log));
     assert_eq!(leader.end("KILL"), None);
     says(&standby.log, "going on from the checkpoint of");
