@@ -31,7 +31,7 @@ export PROPTEST_RNG_SEED ?= 1
 export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
 test: setup links
-	scripts/test.sh
+	cargo test --release --workspace
 
 # Every test that needs no broker, browser, Python or long simulation: under a minute once built.
 test-fast:
@@ -42,8 +42,8 @@ test-pyroscope:
 	@test -x "$(PYROSCOPE)" || { echo "name the program of a server of Pyroscope: make test-pyroscope PYROSCOPE=/usr/bin/pyroscope" >&2; exit 2; }
 	FLEETDIFF_PYROSCOPE=$(abspath $(PYROSCOPE)) cargo test --release --workspace --test commands -- pyroscope
 
-# The long form of the faults in `make test`: 200 kills at random moments in 40 rounds, and more moments of each commit, an
-# hour or so. The seed is printed, and draws the same again: make chaos FLEETDIFF_CHAOS_SEED=1764414000
+# The long form of the faults in `make test`: 200 kills at random moments in 40 rounds, and more moments of each commit. The seed is
+# printed, and draws the same again: make chaos FLEETDIFF_CHAOS_SEED=1764414000
 chaos: export FLEETDIFF_CHAOS_SEED := $(or $(FLEETDIFF_CHAOS_SEED),$(shell date +%s))
 chaos: export FLEETDIFF_CHAOS_ROUNDS ?= 40
 chaos: setup

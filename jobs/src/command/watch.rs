@@ -98,7 +98,11 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
     let loaded = Loaded::of(configuration).map_err(Failure::of_configuration)?;
-    // NB: first of all. What is in the folder may change as long as another process has it.
+    if !args.standby {
+        // Asked again once the folder is its own; here so that no folder is made for a topic that is not there.
+        Partitions::ask(&loaded.configuration)?;
+    }
+    // NB: before anything in it is opened, which may change as long as another process has it.
     match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
         Some(lock) => serve(args, &loaded, Start { lock, stop, asked, log: log.clone() }),
         None => Ok(()),

@@ -233,12 +233,16 @@ fn regression_an_output_of_another_run_is_not_overwritten() {
     assert_eq!(files(first.folder.path()), before);
 }
 
-/// Every file below a folder with its content.
+/// Every file below a folder with its content, but for the lock, which names the process that wrote last.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push((path.clone(), fs::read(path).unwrap())) }
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !path.ends_with(".fleetdiff.lock") {
+            found.push((path.clone(), fs::read(path).unwrap()));
+        }
     }
     found.sort();
     found

@@ -25,8 +25,7 @@ fn a_broker_that_does_not_answer_is_named() {
         let said = fail(1, &[&args[..], &nowhere].concat());
         assert_says(&said, &["error: no Kafka broker answers at 127.0.0.1:1", "hint: check host and port"]);
     }
-    let written = std::fs::read_dir(&output).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(written.collect::<Vec<_>>(), [".fleetdiff.lock"], "nothing is written before the topic is known");
+    assert!(!output.exists(), "nothing is written before the topic is known");
 }
 
 #[test]
