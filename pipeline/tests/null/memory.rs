@@ -15,7 +15,7 @@ use fleetdiff_simulation::memory::{fill, first_moment, with_memory};
 use super::seeds::{over, seeds_to};
 
 /// Fleets of a kind, unless `FLEETDIFF_NULL_FLEETS` says how many.
-const FLEETS: u64 = 3;
+const FLEETS: u64 = 4;
 
 /// Pods of both builds from the start, in two cells.
 pub(super) fn already_deployed(seed: u64, seconds: i64) -> Fleet {
