@@ -20,7 +20,7 @@ use super::silences::with_silence;
 use super::{agreed, builder, delivered, fleets, on_other_machines};
 
 /// How many fleets are drawn, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
-const FLEETS: u64 = 10;
+const FLEETS: u64 = 20;
 
 /// Every setting that decides rows, drawn at random.
 pub(super) fn random_config(draws: &mut Xoshiro256PlusPlus) -> Config {
