@@ -20,7 +20,7 @@ left_out=(
     oracle         # fleets through the dataflow and through the oracle
     oracle_self    # fleets through the oracle
     fan_out        # fleets through the dataflow
-    order_schedules # hundreds of runs of the dataflow
+    order_schedules # thousands of runs of the dataflow
     incidents      # fleets through the dataflow
     memory         # floods up to the default limits
 )

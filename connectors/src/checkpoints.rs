@@ -69,7 +69,7 @@ impl CheckpointFolder {
     /// # Errors
     /// [`OutputError::Unreadable`]: the folder or the file cannot be read, or the file is damaged.
     pub fn last(&self) -> Result<Option<(About, Vec<u8>)>, OutputError> {
-        let Some(path) = self.files()?.pop() else { return Ok(None) };
+        let Some((_, path)) = self.files()?.pop() else { return Ok(None) };
         let damaged =
             |detail: String| OutputError::Unreadable { path: path.display().to_string(), detail, hint: DAMAGED_HINT };
         let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
@@ -81,9 +81,7 @@ impl CheckpointFolder {
     /// # Errors
     /// [`OutputError::Unreadable`]: the folder cannot be read.
     pub fn last_through(&self) -> Result<Option<Nanos>, OutputError> {
-        let last = self.files()?.pop();
-        let seconds = last.as_ref().and_then(|path| path.file_stem()?.to_str()?.parse().ok());
-        Ok(seconds.map(Nanos::from_seconds))
+        Ok(self.files()?.pop().map(|(seconds, _)| Nanos::from_seconds(seconds)))
     }
 
     /// Writes a checkpoint, whose state `state` writes; it is on disk when this returns. Older ones are removed, except the one before it.
@@ -105,7 +103,7 @@ impl CheckpointFolder {
         let size = self.put(&path, about, state).map_err(refused)?;
         CrashPoint::CheckpointNamed.reached();
         let files = self.files()?;
-        for old in files.iter().take(files.len().saturating_sub(KEPT)) {
+        for (_, old) in files.iter().take(files.len().saturating_sub(KEPT)) {
             fs::remove_file(old).map_err(refused)?;
         }
         CrashPoint::CheckpointDone.reached();
@@ -137,8 +135,8 @@ impl CheckpointFolder {
         Ok(size)
     }
 
-    /// Complete files, by time.
-    fn files(&self) -> Result<Vec<PathBuf>, OutputError> {
+    /// Complete files by time, each with the seconds since 1970 through which everything is in it.
+    fn files(&self) -> Result<Vec<(i64, PathBuf)>, OutputError> {
         let refused = |error: std::io::Error| OutputError::Unreadable {
             path: self.root.display().to_string(),
             detail: error.to_string(),
@@ -158,7 +156,7 @@ impl CheckpointFolder {
             }
         }
         files.sort();
-        Ok(files.into_iter().map(|(_, path)| path).collect())
+        Ok(files)
     }
 }
 
@@ -214,7 +212,7 @@ mod tests {
         assert_eq!(folder.files().unwrap().len(), 2);
         assert_eq!(folder.last_through().unwrap(), Some(about(100).through));
         fs::write(folder.root.join(UNFINISHED), "half").unwrap();
-        fs::remove_file(&folder.files().unwrap()[1]).unwrap();
+        fs::remove_file(&folder.files().unwrap()[1].1).unwrap();
         assert_eq!(folder.last().unwrap().unwrap().0, about(15), "as the message says");
     }
 
@@ -223,7 +221,7 @@ mod tests {
         let output = tempfile::tempdir().unwrap();
         let folder = CheckpointFolder::of(output.path());
         folder.write(&about(5), |to| to.write_all(b"state")).unwrap();
-        let path = folder.files().unwrap().remove(0);
+        let (_, path) = folder.files().unwrap().remove(0);
         let whole = fs::read(&path).unwrap();
         for place in 0..whole.len() {
             let mut bytes = whole.clone();

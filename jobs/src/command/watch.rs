@@ -98,13 +98,11 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
     let loaded = Loaded::of(configuration).map_err(Failure::of_configuration)?;
-    if !args.standby {
-        // Asked again once the folder is its own; here so that no folder is made for a topic that is not there.
-        Partitions::ask(&loaded.configuration)?;
-    }
+    // NB: before there is a folder, so that none is made for a topic that is not there. A standby asks when it takes over.
+    let partitions = (!args.standby).then(|| Partitions::ask(&loaded.configuration)).transpose()?;
     // NB: before anything in it is opened, which may change as long as another process has it.
     match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
-        Some(lock) => serve(args, &loaded, Start { lock, stop, asked, log: log.clone() }),
+        Some(lock) => serve(args, &loaded, Start { lock, partitions, stop, asked, log: log.clone() }),
         None => Ok(()),
     }
 }
@@ -113,6 +111,8 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
 struct Start {
     /// The output folder is its own.
     lock: FolderLock,
+    /// If they are known already.
+    partitions: Option<Partitions>,
     /// Set by signals that end it.
     stop: Arc<AtomicBool>,
     /// Set by SIGHUP, if it follows its configuration.
@@ -121,7 +121,8 @@ struct Start {
 }
 
 /// Runs the service on a folder that is its own. The folder is another's only once receivers have what they get.
-fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: Start) -> Result<(), Failure> {
+fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure> {
+    let Start { lock, partitions, stop, asked, log } = start;
     let configuration = &loaded.configuration;
     let config = configuration.dataflow();
     let receivers = Receivers::start(&loaded.receivers, lock.root()).map_err(Failure::of_receiver)?;
@@ -131,7 +132,7 @@ fn serve(args: &WatchArgs, loaded: &Loaded, Start { lock, stop, asked, log }: St
     let in_use = InUse::new(configuration, wall_now());
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
-    let partitions = Partitions::ask(configuration)?;
+    let partitions = partitions.map_or_else(|| Partitions::ask(configuration), Ok)?;
     // NB: in this order. What cannot be gone on from must not take the topic of alerts from another.
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
     let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;

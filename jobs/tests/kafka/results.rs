@@ -16,6 +16,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::{Map, Value, json};
 
 use crate::program::brokers;
+use crate::together::assert_same;
 
 /// A rejected record without its place, which differs between a folder and a topic.
 type Refusal = (Option<Nanos>, Reason, Option<ProfileType>, u64, Option<Nanos>);
@@ -66,15 +67,9 @@ fn results(folder: &Path, mut alerts: Vec<Value>) -> Results {
 impl Results {
     /// Panics at the first row that differs.
     pub fn assert_same(&self, other: &Self, about: &str) {
-        let (a, b) = (&self.tables, &other.tables);
-        same(&a.ledger, &b.ledger, &format!("{about}: ledger"));
         same(&self.refusals, &other.refusals, &format!("{about}: rejected"));
-        same(&a.comparisons, &b.comparisons, &format!("{about}: comparisons"));
-        same(&a.cells, &b.cells, &format!("{about}: cells"));
-        same(&a.flags, &b.flags, &format!("{about}: flags"));
-        same(&a.incidents, &b.incidents, &format!("{about}: incidents"));
+        assert_same(&self.tables, &other.tables, about);
         same(&self.alerts, &other.alerts, &format!("{about}: alerts"));
-        assert!(a == b, "{about}: some other table");
     }
 
     /// The same without what became of records that came twice or held nothing good, as if they had never been sent.

@@ -174,7 +174,6 @@ impl Reader {
     /// source.
     pub(super) fn is_ahead_of(&mut self, open_from: Hop) -> bool {
         let (mut any_open, mut any_behind) = (false, false);
-        let now = self.wall.instant();
         for (&number, place) in &mut self.partitions {
             if place.state == PartitionState::Ended {
                 continue;
@@ -182,7 +181,7 @@ impl Reader {
             let ahead = place.is_ahead_of(open_from);
             place.held_back = ahead;
             if ahead {
-                place.active_at = now;
+                place.active_at = self.wall.instant();
             }
             self.source.set_paused(number, ahead);
             any_open = true;

@@ -55,10 +55,10 @@ impl Topic {
         let (topic, life) = (self.clone(), life.clone());
         let begun_at = life.clock.now();
         Arc::new(move |worker, workers| {
-            let shares = |number: i32| usize::try_from(number).is_ok_and(|number| number % workers == worker);
             let begins_at =
                 |number: i32| life.offsets.get(&number).and_then(|at| usize::try_from(*at).ok()).unwrap_or(0);
-            let own = topic.there(begun_at).map(|(number, _)| number).filter(|number| shares(*number));
+            let own =
+                topic.there(begun_at).map(|(number, _)| number).filter(|number| is_read_by(*number, worker, workers));
             let next: BTreeMap<i32, usize> = own.map(|number| (number, begins_at(number))).collect();
             let held = topic.there(begun_at).map(|(number, partition)| (number, partition.arrived(begun_at))).collect();
             let seed = life.seed.wrapping_mul(31).wrapping_add(u64::try_from(worker).unwrap());
@@ -77,6 +77,10 @@ impl Topic {
             Ok(vec![source])
         })
     }
+}
+
+fn is_read_by(partition: i32, worker: usize, workers: usize) -> bool {
+    usize::try_from(partition).is_ok_and(|partition| partition % workers == worker)
 }
 
 impl Partition {
@@ -121,7 +125,7 @@ struct Reading {
 impl Reading {
     /// A partition of this worker that was added since it began.
     fn added(&self) -> Option<i32> {
-        let is_own = |number: i32| usize::try_from(number).is_ok_and(|number| number % self.workers == self.worker);
+        let is_own = |number: i32| is_read_by(number, self.worker, self.workers);
         let mut there = self.topic.there(self.life.clock.now()).map(|(number, _)| number);
         there.find(|number| is_own(*number) && !self.next.contains_key(number) && !self.held.contains_key(number))
     }

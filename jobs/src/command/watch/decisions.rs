@@ -112,8 +112,9 @@ mod tests {
             "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n",
         )
         .unwrap();
-        let failure = open(folder.path(), None).err().unwrap();
-        assert!(format!("{failure:?}").contains("line: 2"), "{failure:?}");
+        let failure = Lines::<Decision>::open(folder.path(), &LOG).err().unwrap();
+        assert!(failure.to_string().contains("line 2 of"), "{failure}");
+        assert!(open(folder.path(), None).is_err());
     }
 
     #[test]

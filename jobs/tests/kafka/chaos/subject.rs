@@ -100,8 +100,8 @@ impl Subject<'_> {
 
     /// All rows anew, in another folder, with the decisions of this one.
     pub fn anew(&self, output: PathBuf) -> Results {
-        fs::create_dir_all(&output).unwrap();
-        fs::copy(self.output.join("decisions.jsonl"), output.join("decisions.jsonl")).unwrap();
-        Subject { output, alerts: format!("{}-anew", self.alerts), ..*self }.to_end(&["--workers", "3"])
+        let decisions = self.output.join("decisions.jsonl");
+        let more = ["--workers", "3", "--decisions", text(&decisions)];
+        Subject { output, alerts: format!("{}-anew", self.alerts), ..*self }.to_end(&more)
     }
 }
