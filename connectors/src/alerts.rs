@@ -28,6 +28,8 @@ pub struct AlertLog {
     position: usize,
     /// Number of alerts of this run so far.
     alerts: u64,
+    /// Whether something that failed may have left bytes after those of this run.
+    is_torn: bool,
 }
 
 impl AlertLog {
@@ -41,7 +43,7 @@ impl AlertLog {
         std::fs::create_dir_all(root).map_err(|error| unwritable(root, &error))?;
         let file = OpenOptions::new().append(true).create(true).open(&path).map_err(refused)?;
         let existing = std::fs::read(&path).map_err(refused)?;
-        Ok(Self { path, file, existing, position: 0, alerts: 0 })
+        Ok(Self { path, file, existing, position: 0, alerts: 0, is_torn: false })
     }
 
     /// The time of the last alert that an earlier run wrote, whole or in part.
@@ -57,7 +59,7 @@ impl AlertLog {
     }
 
     /// Writes the alerts of one hop (or of several later hops), ordered by sequence, key, type and id. They are on disk
-    /// when it returns.
+    /// when it returns. After [`OutputError::Unwritable`] the same can be written again.
     ///
     /// # Errors
     /// [`OutputError::Nondeterministic`]: an earlier run had another alert in this place.
@@ -65,10 +67,24 @@ impl AlertLog {
     pub fn append(&mut self, alerts: &[Alert]) -> Result<(), OutputError> {
         let mut ordered: Vec<&Alert> = alerts.iter().collect();
         ordered.sort_by_key(|alert| (alert.sequence, &alert.key, alert.alert_type, &alert.id));
-        for alert in &ordered {
-            self.append_line(&format!("{}\n", alert.line()))?;
+        if ordered.is_empty() {
+            return Ok(());
         }
-        if ordered.is_empty() { Ok(()) } else { self.file.sync_data().map_err(|error| unwritable(&self.path, &error)) }
+        let before = self.position();
+        self.append_lines(&ordered).inspect_err(|_| {
+            (self.position, self.alerts) = before;
+            self.is_torn = true;
+        })
+    }
+
+    fn append_lines(&mut self, alerts: &[&Alert]) -> Result<(), OutputError> {
+        let refused = |error| unwritable(&self.path, &error);
+        if std::mem::take(&mut self.is_torn) {
+            let kept = self.existing.len().max(self.position);
+            self.file.set_len(u64::try_from(kept).unwrap_or(u64::MAX)).map_err(refused)?;
+        }
+        alerts.iter().try_for_each(|alert| self.append_line(&format!("{}\n", alert.line())))?;
+        self.file.sync_data().map_err(|error| unwritable(&self.path, &error))
     }
 
     /// Where the next alert will be, for a run that goes on from here: bytes and number of alerts before it.

@@ -72,6 +72,11 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Whether the same may succeed later: a disk gets room, a store answers again.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unwritable { .. } | Self::Unreadable { .. })
+    }
+
     /// The stable name of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 pub(crate) mod guidance;
 pub(crate) mod keeper;
 pub(crate) mod lines;
+pub(crate) mod patience;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,9 +26,13 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use self::guidance::GuidanceLog;
+use self::patience::Patience;
 
 /// How long receivers may take at the end of a run for what waits.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
+
+/// What alerts are in the words of a wait.
+const ALERTS: &str = "alerts";
 
 /// Where alerts go.
 pub(crate) enum AlertTarget {
@@ -51,7 +56,7 @@ impl AlertTarget {
         settings: AlertSettings<'_>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, BrokerError> {
-        AlertProducer::open(client, settings).map(|producer| Self::Topic(producer.ending_on(Arc::clone(stop))))
+        AlertProducer::open_ending_on(client, settings, Arc::clone(stop)).map(Self::Topic)
     }
 
     /// The time of the latest alert that an earlier run has put there.
@@ -64,10 +69,10 @@ impl AlertTarget {
     }
 
     /// They are on disk, or acknowledged by the brokers, when it returns. Gives how many are new there.
-    fn take(&mut self, alerts: &[Alert]) -> Result<usize, SinkError> {
+    fn take(&mut self, alerts: &[Alert], patience: &Patience) -> Result<usize, SinkError> {
         match self {
-            Self::File(log) => Ok(log.append(alerts).map(|()| alerts.len())?),
-            Self::Topic(producer) => Ok(producer.send(alerts)?),
+            Self::File(log) => Ok(patience.insist(ALERTS, || log.append(alerts)).map(|()| alerts.len())?),
+            Self::Topic(producer) => Ok(patience.insist(ALERTS, || producer.send(alerts))?),
             Self::Nowhere => Ok(0),
         }
     }
@@ -112,6 +117,7 @@ pub(crate) struct Output {
     alerts: AlertTarget,
     guidance: GuidanceLog,
     receivers: Receivers,
+    patience: Patience,
 }
 
 impl Output {
@@ -131,6 +137,7 @@ impl Output {
             alerts: AlertTarget::Nowhere,
             guidance: GuidanceLog::default(),
             receivers: Receivers::default(),
+            patience: Patience::none(),
         })
     }
 
@@ -154,6 +161,11 @@ impl Output {
         Self { receivers, ..self }
     }
 
+    /// The same that waits for room on the disk, and for brokers.
+    pub(crate) fn patient(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<Sent, SinkError> {
         let end = clock.end_of(hop);
@@ -166,7 +178,7 @@ impl Output {
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         let rows = self.pending.take_complete(end);
-        let files = self.parquet.write(&rows)?.files.len();
+        let files = self.write(&rows)?;
         self.held.push((end, alerts));
         let is_new = self.written_through.is_none_or(|through| end >= through);
         let alerts = if is_new { self.send_held()? } else { 0 };
@@ -176,11 +188,16 @@ impl Output {
         Ok(Sent { files, rows, alerts })
     }
 
+    /// Writes rows of complete intervals; gives the number of files.
+    fn write(&mut self, rows: &[Tables]) -> Result<usize, OutputError> {
+        self.patience.insist("tables", || self.parquet.write(rows)).map(|written| written.files.len())
+    }
+
     /// Sends what is held; gives how many alerts that is.
     fn send_held(&mut self) -> Result<usize, SinkError> {
         let mut sent = 0;
         for (end, alerts) in std::mem::take(&mut self.held) {
-            sent += self.alerts.take(&alerts)?;
+            sent += self.alerts.take(&alerts, &self.patience)?;
             self.receivers.offer(&alerts, end);
         }
         Ok(sent)
@@ -190,7 +207,7 @@ impl Output {
     /// must know to go on from there. `None` as long as rows are compared with those of an earlier run.
     pub(crate) fn save(&mut self, through: Nanos) -> Result<(Sent, Option<Vec<u8>>), SinkError> {
         let rows = self.pending.take_complete(through);
-        let files = self.parquet.write(&rows)?.files.len();
+        let files = self.write(&rows)?;
         let alerts = match &self.alerts {
             AlertTarget::File(log) => Some(log.position()),
             AlertTarget::Topic(_) | AlertTarget::Nowhere => None,
@@ -214,7 +231,7 @@ impl Output {
     /// Writes the rows that wait for the end of their interval, and gives them.
     pub(crate) fn finish(mut self) -> Result<Vec<Tables>, SinkError> {
         let rows = self.pending.take_all();
-        self.parquet.write(&rows)?;
+        self.write(&rows)?;
         self.send_held()?;
         self.alerts.finish()?;
         Ok(rows)

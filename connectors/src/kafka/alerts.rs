@@ -49,9 +49,14 @@ pub struct AlertSettings<'a> {
 /// # }
 /// ```
 pub struct AlertProducer {
-    outbox: Outbox,
+    client: ClientSettings,
+    topic: String,
+    partitions: i32,
     sender: String,
+    stop: Arc<AtomicBool>,
     sent: Sent,
+    /// None after an error: what was sent is not known then, until the topic is opened again.
+    outbox: Option<Outbox>,
 }
 
 impl AlertProducer {
@@ -62,21 +67,38 @@ impl AlertProducer {
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::Denied`],
     /// [`BrokerError::Property`], [`BrokerError::Client`].
     pub fn open(client: &ClientSettings, settings: AlertSettings<'_>) -> Result<Self, BrokerError> {
+        Self::open_ending_on(client, settings, Arc::default())
+    }
+
+    /// The same, which does not wait long for brokers that do not answer once `stop` is set: the run must end then, and the next one
+    /// sends what is missing.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_ending_on(
+        client: &ClientSettings,
+        settings: AlertSettings<'_>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, BrokerError> {
         let AlertSettings { topic, partitions, sender } = settings;
         let configuration = [("cleanup.policy", "compact"), ("message.timestamp.after.max.ms", topic::ANY_TIME)];
         let plan = TopicPlan { name: topic, partitions, replication: None, configuration: &configuration };
         let partitions = topic::ensure(client, plan)?;
-        // A hop has few alerts, and they are urgent: they are sent at once.
-        let outbox = Outbox::open_fenced(client, topic, &[("linger.ms", "0")], &transactional_id(sender, topic))?;
-        // NB: in this order. Nobody else sends from here on, so what is read is all.
-        Ok(Self { outbox, sender: sender.to_owned(), sent: Sent::read(client, topic, partitions, sender)? })
+        let (client, topic, sender) = (client.clone(), topic.to_owned(), sender.to_owned());
+        let mut producer = Self { client, topic, partitions, sender, stop, sent: Sent::default(), outbox: None };
+        producer.outbox = Some(producer.opened()?);
+        Ok(producer)
     }
 
-    /// The same, which does not wait long for brokers that do not answer once this is set: the run must end then, and the next one
-    /// sends what is missing.
-    #[must_use]
-    pub fn ending_on(self, stop: Arc<AtomicBool>) -> Self {
-        Self { outbox: self.outbox.ending_on(stop), ..self }
+    /// Shuts out older producers of the same sender, and reads what was sent.
+    fn opened(&mut self) -> Result<Outbox, BrokerError> {
+        let Self { client, topic, partitions, sender, .. } = &*self;
+        let (id, stop) = (transactional_id(sender, topic), Arc::clone(&self.stop));
+        // A hop has few alerts, and they are urgent: they are sent at once.
+        let outbox = Outbox::open_fenced(client, topic, &[("linger.ms", "0")], &id, stop)?;
+        // NB: in this order. Nobody else sends from here on, so what is read is all.
+        self.sent = Sent::read(client, topic, *partitions, sender)?;
+        Ok(outbox)
     }
 
     /// The time of the latest alert that was sent.
@@ -87,15 +109,23 @@ impl AlertProducer {
     /// Sends the alerts of one hop, or of several later hops, except those that were sent before. They are stored when it returns,
     /// all or none. Gives how many were sent.
     ///
+    /// After an error the same can be sent again. It is not known then whether they are stored, so the topic is opened and read anew
+    /// first.
+    ///
     /// # Errors
-    /// [`BrokerError::Fenced`]: the same sender was opened again since. [`BrokerError::Delivery`], [`BrokerError::TooLarge`],
-    /// [`BrokerError::Denied`]. The producer cannot be used after an error.
+    /// [`BrokerError::Fenced`]: the same sender was opened again since, and should be left to send. [`BrokerError::Delivery`],
+    /// [`BrokerError::TooLarge`], [`BrokerError::Denied`], and as [`Self::open`] after an error.
     pub fn send(&mut self, alerts: &[Alert]) -> Result<usize, BrokerError> {
+        if !alerts.iter().any(|alert| self.sent.lacks(alert.at)) {
+            return Ok(0);
+        }
+        let outbox = self.outbox.take().map_or_else(|| self.opened(), Ok)?;
         let new: Vec<&Alert> = alerts.iter().filter(|alert| self.sent.lacks(alert.at)).collect();
         if !new.is_empty() {
-            self.outbox.send_together(new.iter().map(|alert| envelope(alert, &self.sender)))?;
+            outbox.send_together(new.iter().map(|alert| envelope(alert, &self.sender)))?;
             new.iter().for_each(|alert| self.sent.note(alert.at));
         }
+        self.outbox = Some(outbox);
         Ok(new.len())
     }
 }

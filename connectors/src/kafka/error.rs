@@ -145,6 +145,11 @@ impl BrokerError {
         }
     }
 
+    /// Whether the same may succeed later: brokers come back, replicas are in sync again.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::NoLeader { .. } | Self::Delivery { .. } | Self::Client { .. })
+    }
+
     /// What to do about it, as one clause.
     pub fn hint(&self) -> &'static str {
         match self {

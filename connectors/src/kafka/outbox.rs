@@ -73,7 +73,7 @@ impl Outbox {
     }
 
     /// An outbox that sends in transactions ([`Self::send_together`]). An older one with the same `id` can send nothing more
-    /// from now on, and what it had not finished is undone.
+    /// from now on, and what it had not finished is undone. Once `stop` is set it waits only [`LAST_PATIENCE`] for brokers.
     ///
     /// # Errors
     /// As [`Self::open`], and what the cluster answers to the id.
@@ -82,8 +82,10 @@ impl Outbox {
         topic: &str,
         defaults: &[(&str, &str)],
         id: &str,
+        stop: Arc<AtomicBool>,
     ) -> Result<Self, BrokerError> {
-        let outbox = Self::create(client, topic, defaults, &[("transactional.id", id)])?;
+        let own = [("transactional.id", id)];
+        let outbox = Self { stop, ..Self::create(client, topic, defaults, &own)? };
         // NB: the older one's transaction may have to be undone first, for which the cluster takes its time.
         let deadline = Instant::now() + client.connect_timeout.max(PATIENCE);
         outbox.insist(deadline, |producer, timeout| producer.init_transactions(timeout))?;
@@ -107,11 +109,6 @@ impl Outbox {
             .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
         let (topic, brokers) = (topic.to_owned(), client.brokers.clone());
         Ok(Self { producer, topic, brokers, stop: Arc::default(), stopped_at: Cell::default() })
-    }
-
-    /// The same, which waits only [`LAST_PATIENCE`] for brokers once this is set.
-    pub(crate) fn ending_on(self, stop: Arc<AtomicBool>) -> Self {
-        Self { stop, ..self }
     }
 
     /// Until when it waits for brokers, if the run must end.

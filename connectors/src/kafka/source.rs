@@ -197,7 +197,8 @@ impl TopicSource {
 
     /// If all brokers have been gone for the configured time, asks again, and gives up if none answers.
     fn check_cluster(&mut self) -> Result<(), BrokerError> {
-        if self.gone_since.is_none_or(|since| since.elapsed() < self.settings.give_up_after) {
+        let Some((since, limit)) = self.gone_since.zip(self.settings.give_up_after) else { return Ok(()) };
+        if since.elapsed() < limit {
             return Ok(());
         }
         match self.consumer.fetch_metadata(Some(&self.name), self.client.connect_timeout) {

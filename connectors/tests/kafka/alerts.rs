@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
+use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_schemas::alert::{Alert, AlertType, Guidance};
 use fleetdiff_schemas::rows::HeapFindingRow;
 use fleetdiff_schemas::tables::TableRow;
@@ -82,11 +83,12 @@ fn sender() -> Vec<(String, String)> {
 
 /// Reads `count` messages of a topic from its beginning with nothing of fleetdiff's in between.
 fn consume(topic: &str, partitions: i32, count: usize) -> Vec<OwnedMessage> {
-    let consumer: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", broker::shared().address())
-        .set("group.id", "anybody")
-        .create()
-        .unwrap();
+    consume_at(broker::shared().address(), topic, partitions, count)
+}
+
+fn consume_at(brokers: &str, topic: &str, partitions: i32, count: usize) -> Vec<OwnedMessage> {
+    let consumer: BaseConsumer =
+        ClientConfig::new().set("bootstrap.servers", brokers).set("group.id", "anybody").create().unwrap();
     let mut list = TopicPartitionList::new();
     for partition in 0..partitions {
         list.add_partition_offset(topic, partition, Offset::Beginning).unwrap();
@@ -217,4 +219,28 @@ fn regression_the_sender_that_was_started_last_is_the_only_one() {
     assert_eq!(second.send(&[alert(0, 2)]).unwrap(), 1, "another sender is no rival");
     let ids: Vec<String> = consume("fenced", 1, 4).iter().map(|message| header_of(message, "ce_id")).collect();
     assert_eq!(ids, [alert(0, 0).id, alert(0, 1).id, alert(1, 0).id, alert(0, 2).id]);
+}
+
+/// Whether alerts are stored is not known once brokers did not answer in time; the same producer finds out, and sends what is missing.
+#[test]
+fn what_brokers_did_not_take_is_sent_once_they_answer_again() {
+    let own = broker::Broker::start();
+    let mut settings =
+        ClientSettings { connect_timeout: Duration::from_secs(20), ..ClientSettings::new(own.address()) };
+    settings.properties.insert("message.timeout.ms".to_owned(), "1500".to_owned());
+    let by = AlertSettings { topic: "waited", partitions: 1, sender: "profiles" };
+    let mut producer = AlertProducer::open(&settings, by).unwrap();
+    assert_eq!(producer.send(&[alert(1, 0)]).unwrap(), 1);
+    own.signal("STOP");
+    let hop = [alert(1, 1), alert(2, 1)];
+    let error = producer.send(&hop).unwrap_err();
+    assert!(error.may_pass(), "{error}");
+    own.signal("CONT");
+    assert_eq!(producer.send(&hop).unwrap(), 2, "a transaction that was not committed is undone");
+    assert_eq!(producer.send(&hop).unwrap(), 0);
+    assert_eq!(producer.send(&[alert(1, 2)]).unwrap(), 1);
+    let messages = consume_at(own.address(), "waited", 1, 4);
+    let sent: Vec<String> = messages.iter().map(|message| header_of(message, "ce_id")).collect();
+    let expected = [alert(1, 0), alert(1, 1), alert(2, 1), alert(1, 2)].map(|alert| alert.id);
+    assert_eq!(sent, expected);
 }

@@ -244,7 +244,7 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
     let client = ClientSettings { connect_timeout: Duration::from_secs(20), ..ClientSettings::new(own.address()) };
     topic::ensure(&client, TopicPlan { name: "lost", partitions: 2, replication: None, configuration: &[] }).unwrap();
     let client = ClientSettings { connect_timeout: Duration::from_secs(1), ..client };
-    let settings = TopicSettings { give_up_after: Duration::from_millis(200), ..TopicSettings::new("lost") };
+    let settings = TopicSettings { give_up_after: Some(Duration::from_millis(200)), ..TopicSettings::new("lost") };
     let mut source = try_open(&client, settings, Share::WHOLE, Format::Pprof).unwrap();
     drop(own);
     let deadline = Instant::now() + PATIENCE;

@@ -48,6 +48,7 @@ use crate::configuration::{Configuration, Everything, Flags, Loaded};
 use crate::failure::Failure;
 use crate::logging::Log;
 use crate::output::guidance::GuidanceLog;
+use crate::output::patience::Patience;
 use crate::output::{AlertTarget, GRACE, Output};
 use crate::signals::stop_on_signals;
 
@@ -135,8 +136,13 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
     let partitions = partitions.map_or_else(|| Partitions::ask(configuration), Ok)?;
     // NB: in this order. What cannot be gone on from must not take the topic of alerts from another.
     let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
+    let patience = match args.until_end {
+        true => Patience::none(),
+        false => Patience::of_service(Arc::clone(&stop), console.pulse().clone()),
+    };
     let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
-    let decisions = decisions::open(lock.root(), args.decisions.as_deref())?;
+    let output = output.patient(patience.clone());
+    let decisions = decisions::open(lock.root(), args.decisions.as_deref(), patience)?;
     let written_before = output.written_before(config.clock()).max(checkpointing.decided_before());
     let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
@@ -305,7 +311,8 @@ fn sources(
                 until_end,
                 start: start.clone(),
                 identity: kafka.identity(),
-                give_up_after: kafka.give_up_after,
+                // A service waits, whatever the time; nobody watches a read to the end that waits.
+                give_up_after: until_end.then_some(kafka.give_up_after),
                 ..TopicSettings::new(topic)
             };
             let source = TopicSource::open(&kafka.client, args, count, Share { worker, workers }, contents);

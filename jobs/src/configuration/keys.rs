@@ -280,7 +280,7 @@ pub(crate) const KEYS: &[Key] = keys! {
         "How long to wait for the first answer of a broker."
         "guess: a handshake across an ocean";
     "kafka.give_up_after" = kafka.give_up_after, WORK, Kafka "give-up-after" "DURATION":
-        "How long the cluster may be unreachable before the run ends with an error."
+        "With --until-end, how long the cluster may be unreachable before the run ends with an error; a service waits until it is back."
         "guess: a broker restarts within seconds";
     "kafka.identity.service" = kafka.identity.service, ROWS, Identity "identity-service" "NAME,...":
         "Headers or attributes that name the service. In this list and those below, the first that is present is used."

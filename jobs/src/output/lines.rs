@@ -52,6 +52,8 @@ pub(crate) struct Lines<T> {
     about: &'static About,
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines.
+    length: u64,
     of: PhantomData<fn(&T)>,
 }
 
@@ -67,11 +69,12 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let whole = whole_lines(&text);
+        let length = u64::try_from(whole.len()).unwrap_or(0);
         if whole.len() < text.len() {
-            file.set_len(u64::try_from(whole.len()).unwrap_or(0)).map_err(failed)?;
+            file.set_len(length).map_err(failed)?;
         }
         let known = parsed(whole, &path, about)?;
-        Ok((Self { about, path, file, of: PhantomData }, known))
+        Ok((Self { about, path, file, length, of: PhantomData }, known))
     }
 
     /// What another run's log holds; a last line without its end is not part of it.
@@ -84,15 +87,24 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         parsed(whole_lines(&text), path, about)
     }
 
-    /// Adds a line.
+    /// Adds a line. After an error it can be added again.
     ///
     /// # Errors
     /// [`LinesError::File`].
     pub(crate) fn append(&mut self, one: &T) -> Result<(), LinesError> {
-        let line = serde_json::to_string(one).map_err(std::io::Error::from);
-        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
-        let kept = written.and_then(|()| self.file.sync_data());
-        kept.map_err(|source| LinesError::File { many: self.about.many, path: self.path.clone(), source })
+        self.write(one).map_err(|source| LinesError::File { many: self.about.many, path: self.path.clone(), source })
+    }
+
+    fn write(&mut self, one: &T) -> std::io::Result<()> {
+        let line = format!("{}\n", serde_json::to_string(one)?);
+        // What failed before may have left a part of a line.
+        if self.file.metadata()?.len() != self.length {
+            self.file.set_len(self.length)?;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.file.sync_data()?;
+        self.length += u64::try_from(line.len()).unwrap_or(0);
+        Ok(())
     }
 }
 

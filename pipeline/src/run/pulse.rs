@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::source::Health;
+use fleetdiff_schemas::source::{Health, Trouble};
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 pub(super) use self::watched::Watched;
@@ -130,6 +130,10 @@ pub struct OutputVitals {
     pub closed: Option<Closed>,
     /// How often it has completed files.
     pub flushes: u64,
+    /// What cannot be written for now, by what it is; it is tried again until it succeeds.
+    pub waiting: BTreeMap<&'static str, Trouble>,
+    /// How often something was tried again.
+    pub retries: u64,
 }
 
 /// A hop whose rows are being taken.
@@ -261,6 +265,18 @@ impl Pulse {
     /// The sink has completed files.
     pub fn flushed(&self) {
         self.lock().output.flushes += 1;
+    }
+
+    /// Something cannot be written for now, and is tried again.
+    pub fn retries(&self, what: &'static str, detail: String, now: Instant) {
+        let output = &mut self.lock().output;
+        output.retries += 1;
+        output.waiting.entry(what).or_insert_with(|| Trouble { since: now, detail: String::new() }).detail = detail;
+    }
+
+    /// It is written, or given up.
+    pub fn retries_no_more(&self, what: &'static str) {
+        self.lock().output.waiting.remove(what);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Vitals> {

@@ -17,9 +17,8 @@ pub struct TopicSettings {
     pub until_end: bool,
     /// Which headers identify a profile.
     pub identity: IdentityMapping,
-    /// How long the cluster may be gone before the run fails. Default 60 s (a guess: a broker's restart takes seconds,
-    /// and a delay of alerts by more than a minute should be noticed).
-    pub give_up_after: Duration,
+    /// How long the cluster may be gone before the run fails; `None` waits until it is back.
+    pub give_up_after: Option<Duration>,
 }
 
 impl TopicSettings {
@@ -30,7 +29,7 @@ impl TopicSettings {
             start: BTreeMap::new(),
             until_end: false,
             identity: IdentityMapping::default(),
-            give_up_after: Duration::from_secs(60),
+            give_up_after: None,
         }
     }
 }

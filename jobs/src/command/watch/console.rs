@@ -129,6 +129,10 @@ impl Console {
 impl Overview {
     /// Why the process must be started again, if it must.
     pub(crate) fn hangs(&self) -> Option<String> {
+        // What waits for room or for brokers goes on by itself; a restart would only wait again.
+        if !self.vitals.output.waiting.is_empty() {
+            return None;
+        }
         let steps = self.vitals.workers.iter().map(|(worker, &step)| (self.now.age(step), worker));
         let (age, worker) = steps.max()?;
         (age > HANGS_AFTER).then(|| format!("worker {worker} has taken no step for {} s", age.as_secs()))

@@ -12,15 +12,19 @@ use fleetdiff_schemas::time::HopClock;
 
 use crate::failure::Failure;
 use crate::output::lines::{About, Lines};
+use crate::output::patience::Patience;
 
 const LOG: About = About { file: "decisions.jsonl", many: "decisions", one: "decision" };
 
-struct Log(Lines<Decision>);
+struct Log {
+    lines: Lines<Decision>,
+    patience: Patience,
+}
 
 impl DecisionLog for Log {
     fn append(&mut self, decision: &Decision) -> Result<(), SinkError> {
         CrashPoint::DecisionMade.reached();
-        self.0.append(decision)?;
+        self.patience.insist(LOG.many, || self.lines.append(decision))?;
         CrashPoint::DecisionLogged.reached();
         Ok(())
     }
@@ -31,8 +35,8 @@ impl DecisionLog for Log {
 ///
 /// # Errors
 /// A log cannot be used, or the folder has other decisions of its own.
-pub(crate) fn open(folder: &Path, as_in: Option<&Path>) -> Result<Decisions, Failure> {
-    let (mut log, mut known) = Lines::open(folder, &LOG)?;
+pub(crate) fn open(folder: &Path, as_in: Option<&Path>, patience: Patience) -> Result<Decisions, Failure> {
+    let (mut lines, mut known) = Lines::open(folder, &LOG)?;
     if let Some(other) = as_in {
         let asked: Vec<Decision> = Lines::of_another(other, &LOG)?;
         if !asked.iter().zip(&known).all(|(asked, known)| asked == known) {
@@ -43,11 +47,11 @@ pub(crate) fn open(folder: &Path, as_in: Option<&Path>) -> Result<Decisions, Fai
             ));
         }
         for decision in asked.into_iter().skip(known.len()) {
-            log.append(&decision)?;
+            lines.append(&decision)?;
             known.push(decision);
         }
     }
-    Ok(Decisions::new(Box::new(Log(log)), known))
+    Ok(Decisions::new(Box::new(Log { lines, patience }), known))
 }
 
 /// Changes limits while the service runs.
@@ -80,6 +84,10 @@ mod tests {
 
     use super::*;
 
+    fn opened(folder: &Path, as_in: Option<&Path>) -> Result<Decisions, Failure> {
+        open(folder, as_in, Patience::none())
+    }
+
     fn back(offset: i64) -> Decision {
         Decision::Back { source: "t".to_owned(), partition: 1, offset, applied_from: Hop(9) }
     }
@@ -87,21 +95,34 @@ mod tests {
     #[test]
     fn what_was_written_is_known_to_the_next_run_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let first = open(folder.path(), None).unwrap();
+        let first = opened(folder.path(), None).unwrap();
         first.append(&Decision::Idle { source: "t".to_owned(), partition: 1, from_hop: Hop(8), offset: None }).unwrap();
         first.append(&back(5)).unwrap();
         let path = folder.path().join(LOG.file);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"decision\":\"back\",\"sour").unwrap();
 
-        let second = open(folder.path(), None).unwrap();
+        let second = opened(folder.path(), None).unwrap();
         let mut returns = second.known_returns("t");
         let mut due = |offset| returns.due(1, offset).map(|due| due.applied_from);
         assert_eq!((due(5), due(6)), (Some(Hop(9)), None));
         second.append(&back(7)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert_eq!(open(folder.path(), None).unwrap().known_returns("t").due(1, 7).unwrap().applied_from, Hop(9));
+        assert_eq!(opened(folder.path(), None).unwrap().known_returns("t").due(1, 7).unwrap().applied_from, Hop(9));
+    }
+
+    #[test]
+    fn what_a_failed_write_left_is_taken_off_before_the_next_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = opened(folder.path(), None).unwrap();
+        log.append(&back(5)).unwrap();
+        let path = folder.path().join(LOG.file);
+        // As a disk leaves it that has room for half of the next line.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"decision\":\"ba").unwrap();
+        log.append(&back(6)).unwrap();
+        let known: Vec<Decision> = Lines::of_another(&path, &LOG).unwrap();
+        assert_eq!(known, [back(5), back(6)]);
     }
 
     #[test]
@@ -114,30 +135,30 @@ mod tests {
         .unwrap();
         let failure = Lines::<Decision>::open(folder.path(), &LOG).err().unwrap();
         assert!(failure.to_string().contains("line 2 of"), "{failure}");
-        assert!(open(folder.path(), None).is_err());
+        assert!(opened(folder.path(), None).is_err());
     }
 
     #[test]
     fn decisions_of_another_folder_are_taken_once_and_never_mixed_with_others() {
         let [first, second, third] = [(); 3].map(|()| tempfile::tempdir().unwrap());
         let path = first.path().join(LOG.file);
-        let log = open(first.path(), None).unwrap();
+        let log = opened(first.path(), None).unwrap();
         (5..8).for_each(|offset| log.append(&back(offset)).unwrap());
         // A run was ended while it copied them.
-        open(second.path(), None).unwrap().append(&back(5)).unwrap();
+        opened(second.path(), None).unwrap().append(&back(5)).unwrap();
         for _ in 0..2 {
-            open(second.path(), Some(&path)).unwrap();
+            opened(second.path(), Some(&path)).unwrap();
             assert_eq!(std::fs::read(second.path().join(LOG.file)).unwrap(), std::fs::read(&path).unwrap());
         }
         // What it decided since is its own.
-        open(second.path(), Some(&path)).unwrap().append(&back(9)).unwrap();
-        let mut returns = open(second.path(), Some(&path)).unwrap().known_returns("t");
+        opened(second.path(), Some(&path)).unwrap().append(&back(9)).unwrap();
+        let mut returns = opened(second.path(), Some(&path)).unwrap().known_returns("t");
         assert_eq!(returns.due(1, 9).unwrap().applied_from, Hop(9));
 
-        open(third.path(), None).unwrap().append(&back(6)).unwrap();
-        let failure = open(third.path(), Some(&path)).err().unwrap();
+        opened(third.path(), None).unwrap().append(&back(6)).unwrap();
+        let failure = opened(third.path(), Some(&path)).err().unwrap();
         assert!(format!("{failure:?}").contains("has other decisions than"), "{failure:?}");
-        let failure = open(third.path(), Some(&third.path().join("none"))).err().unwrap();
+        let failure = opened(third.path(), Some(&third.path().join("none"))).err().unwrap();
         assert!(format!("{failure:?}").contains("NotFound"), "{failure:?}");
     }
 }

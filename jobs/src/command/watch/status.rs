@@ -49,6 +49,11 @@ pub(crate) fn status(overview: &Overview) -> Json {
         "looks": done.looks,
         "families": done.families,
         "last_close": last_close(overview),
+        "retrying": vitals.output.waiting.iter().map(|(what, waits)| json!({
+            "what": what,
+            "since": second(now.wall_of(waits.since)),
+            "detail": waits.detail,
+        })).collect::<Vec<_>>(),
         "writing_since": vitals.output.writing.map(|writing| second(now.wall_of(writing.since))),
         "alerts": { "sent": done.alerts, "last_at": done.alerted_at.map(second) },
         "files": { "complete": done.files, "last_at": done.flushed_at.map(second) },

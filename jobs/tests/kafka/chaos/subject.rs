@@ -42,9 +42,7 @@ impl Subject<'_> {
         let own = ["watch", "--brokers", self.brokers, "--topic", self.topic, "--output", text(&self.output)];
         let alerts = ["--alerts-topic", &self.alerts, "--idle-after", self.idle_after, "--max-record-bytes", &most];
         let settings = ["--format", "delta", "--flush", "60s", "--window", "4m", "--report-every", "2m"];
-        // A broker that dies is started again, which may take its time on a busy machine.
-        let patience = ["--give-up-after", "10m"];
-        [&own[..], &alerts, &settings, &patience, more].concat().into_iter().map(str::to_owned).collect()
+        [&own[..], &alerts, &settings, more].concat().into_iter().map(str::to_owned).collect()
     }
 
     /// Starts it. It ends at a point, at the time named after it, if one is given.

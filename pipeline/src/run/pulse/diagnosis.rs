@@ -155,6 +155,14 @@ pub fn diagnose(vitals: &Vitals, now: &Now) -> Diagnosis {
 
 /// What keeps the run from the outside.
 fn outside(vitals: &Vitals, now: &Now) -> Option<(Condition, String)> {
+    if let Some((what, Trouble { since, detail })) = vitals.output.waiting.iter().min_by_key(|(_, waits)| waits.since) {
+        let reason = format!(
+            "{what} cannot be written {}, and nothing is closed until they are: {}",
+            now.since(*since),
+            shown(detail)
+        );
+        return Some((Condition::SinkBlocked, reason));
+    }
     if let Some(Writing { hop, since, .. }) = vitals.output.writing
         && now.age(since) >= BLOCKED_AFTER
     {

@@ -55,6 +55,7 @@ pub(super) struct HopMetrics {
     families: Counter,
     alerts: Counter,
     files: Counter,
+    retries: Counter,
     comparisons: Gauge,
     cells: Gauge,
     tested: Gauge,
@@ -122,6 +123,7 @@ impl HopMetrics {
             ("families", "Epochs of comparisons that were begun, each a family of tests", &self.families),
             ("alerts", "Alerts that were sent to the topic or file", &self.alerts),
             ("files", "Files of tables that are complete", &self.files),
+            ("output_retries", "Attempts to write or send results that failed and are repeated", &self.retries),
             ("aa_check_tests", "Tests of one half of the baseline's pods against the other", &self.checks),
             ("aa_check_flags", "Those of them that were significant, each a false positive", &self.false_positives),
         ] {
@@ -138,6 +140,7 @@ impl HopMetrics {
         advance(&self.families, done.families);
         advance(&self.alerts, done.alerts);
         advance(&self.files, done.files);
+        advance(&self.retries, overview.vitals.output.retries);
         advance(&self.checks, done.aa_check.tests);
         advance(&self.false_positives, done.aa_check.flags);
         for (reason, &count) in &done.rejected {

@@ -70,6 +70,12 @@ impl Case {
         self
     }
 
+    fn retried(mut self, what: &'static str, second: u64, detail: &str) -> Self {
+        let trouble = Trouble { since: self.at(second), detail: detail.to_owned() };
+        self.vitals.output.waiting.insert(what, trouble);
+        self
+    }
+
     fn writing(mut self, hop: u64, second: u64) -> Self {
         self.vitals.output.writing = Some(Writing { hop: Hop(hop), since: self.at(second), evaluation: None });
         self
@@ -155,6 +161,10 @@ fn what_keeps_a_run_from_the_outside_is_said_first() {
         &["no broker has answered for topic t since 1970-01-12T13:46:15Z (25 s): 1 request unanswered"],
     );
     closing().writing(50, 97).says(Condition::Closing, &[]);
+    closing().writing(50, 97).retried("tables", 98, "the disk is full").says(
+        Condition::SinkBlocked,
+        &["tables cannot be written since 1970-01-01T00:01:38Z (2 s)", "the disk is full"],
+    );
     closing().writing(50, 90).trouble(75, "x").says(
         Condition::SinkBlocked,
         &["interval that ends at 1970-01-01T00:08:30Z since 1970-01-12T13:46:30Z (10 s)"],
