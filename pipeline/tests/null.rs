@@ -47,6 +47,11 @@ mod young;
 use experiment::{Experiment, Outcome, run};
 use fleetdiff_simulation::fleet::{Cells, Fleet};
 use seeds::{most_false, seeds, seeds_to};
+use tikv_jemallocator::Jemalloc;
+
+/// As the program: a good part of the time is spent in it.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[test]
 fn null_cells() {

@@ -78,8 +78,13 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use tikv_jemallocator::Jemalloc;
 
 use self::going_on::Taken;
+
+/// As the program: a good part of the time is spent in it.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// How many fleets are drawn: so many, unless `FLEETDIFF_ORACLE_FLEETS` says otherwise.
 fn fleets(number: u64) -> u64 {

@@ -33,7 +33,7 @@ use crate::results::Results;
 const ABORTED: i32 = 6;
 
 /// A number of the environment.
-fn number(variable: &str, default: u64) -> u64 {
+pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable)
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number: {text}")))
 }
@@ -54,7 +54,7 @@ fn is_long() -> bool {
 }
 
 /// Makes a topic that keeps and takes records of any time, of up to 16 MiB.
-fn make(brokers: &str, topic: &str, partitions: i32, replication: i32) {
+pub fn make(brokers: &str, topic: &str, partitions: i32, replication: i32) {
     let configuration = [
         ("retention.ms", "-1"),
         ("message.timestamp.after.max.ms", "9223372036854775807"),

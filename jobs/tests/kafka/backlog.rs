@@ -1,0 +1,122 @@
+//! A backlog is read in memory that its length does not change: small records of many pods, a partition that is hours behind the others, names
+//! and cells that never come again.
+//!
+//! `FLEETDIFF_BACKLOG_RECORDS=10000000` is the long form, in which the program may have 1 GiB.
+
+use std::fs;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleetdiff_schemas::delta;
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use rdkafka::ClientConfig;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+use crate::chaos::{make, number};
+use crate::program::{brokers, start, text};
+use crate::results::of_folder;
+
+const TOPIC: &str = "backlog";
+const PARTITIONS: usize = 3;
+const PODS: usize = 300;
+/// What most machines of a fleet can spare.
+const MOST: u64 = 1 << 30;
+/// How far the first partition is behind the others: six hours, or half of what there is if that is less.
+const BEHIND: u64 = 2160;
+
+/// The profile of a pod in a hop, of which every tenth has a function that never comes again, and every thousandth a cell.
+fn profile(pod: usize, hop: u64, behind: u64) -> Profile {
+    let serial = hop * 300 + u64::try_from(pod).unwrap();
+    let mut names: Vec<Arc<str>> = (0..20).map(|function| format!("function_{function:02}").into()).collect();
+    if serial.is_multiple_of(10) {
+        names.push(format!("generated_{serial}").into());
+    }
+    let cohort =
+        if serial.is_multiple_of(1000) { format!("user-{serial}") } else { ["tv", "web"][pod / 3 % 2].to_owned() };
+    let stack = |leaf: usize| {
+        let leaf_number = u32::try_from(leaf).unwrap();
+        let count = 1 + (serial.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (leaf % 60)) % 3;
+        Stack { frames: vec![0, leaf_number], count, cohort: None, value: 0 }
+    };
+    let since = if pod % PARTITIONS == 0 { hop } else { hop + behind };
+    let begin = Nanos::from_seconds(1_800_000_000 + i64::try_from(since).unwrap() * 10);
+    Profile {
+        identity: Arc::new(Identity {
+            service: "shop".into(),
+            build: ["v1", "v2"][usize::from(pod % 30 == 7)].into(),
+            region: "eu".into(),
+            cohort: cohort.as_str().into(),
+            hardware: "m7g".into(),
+            node: None,
+            pod: format!("pod-{pod}").as_str().into(),
+            process_start: None,
+        }),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: TimeRange { start: begin, end: Nanos(begin.0 + 10_000_000_000) },
+        requests: None,
+        samples: Samples::Stacks((1..names.len()).map(stack).collect()),
+        names: names.into(),
+    }
+}
+
+/// Sends one record a profile, hop after hop.
+fn send(hops: u64, behind: u64) {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", brokers()).set("linger.ms", "50").set("compression.type", "zstd");
+    let producer: BaseProducer = config.create().unwrap();
+    for (hop, pod) in (0..hops).flat_map(|hop| (0..PODS).map(move |pod| (hop, pod))) {
+        let profile = profile(pod, hop, behind);
+        let (partition, payload) = (i32::try_from(pod % PARTITIONS).unwrap(), delta::encode(&[profile.clone()]));
+        let at = profile.window.end.0 / 1_000_000;
+        let mut record = BaseRecord::<[u8], [u8]>::to(TOPIC).partition(partition).timestamp(at).payload(&payload);
+        while let Err((error, back)) = producer.send(record) {
+            assert_eq!(error, KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull));
+            producer.poll(Duration::from_millis(10));
+            record = back;
+        }
+    }
+    producer.flush(Duration::from_secs(120)).unwrap();
+}
+
+/// The most memory that the process had until it ended.
+fn peak_until_end(mut service: Child) -> u64 {
+    let status = format!("/proc/{}/status", service.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        peak = peak.max(kibibytes.unwrap_or(0) * 1024);
+        if let Some(ended) = service.try_wait().unwrap() {
+            assert!(ended.success(), "{ended}");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_backlog_is_read_in_bounded_memory() {
+    let records = number("FLEETDIFF_BACKLOG_RECORDS", 60_000);
+    let hops = records / u64::try_from(PODS).unwrap();
+    let behind = BEHIND.min(hops / 2);
+    make(brokers(), TOPIC, i32::try_from(PARTITIONS).unwrap(), 1);
+    send(hops, behind);
+    let scratch = tempfile::tempdir().unwrap();
+    let (output, log) = (scratch.path().join("out"), scratch.path().join("log"));
+    let own = ["watch", "--until-end", "--brokers", brokers(), "--topic", TOPIC, "--format", "delta"];
+    let rest = ["--output", text(&output), "--alerts-topic", "", "--window", "10m"];
+    let began = std::time::Instant::now();
+    let peak = peak_until_end(start(&[&own[..], &rest].concat(), &log));
+    println!("{records} records: at most {} MiB, {} s", peak >> 20, began.elapsed().as_secs());
+    assert!(peak > 0 && peak < MOST, "{} MiB", peak >> 20);
+    let ledger = of_folder(&output).tables.ledger;
+    ledger.iter().for_each(|row| assert!(row.balances(), "{row:?}"));
+    let decoded: i64 = ledger.iter().map(|row| row.records_decoded).sum();
+    assert_eq!(decoded, i64::try_from(hops).unwrap() * i64::try_from(PODS).unwrap());
+}
