@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(50);
 
 /// A failure of which it is known whether the same may succeed later.
-pub(crate) trait MayPass: Error {
+pub(crate) trait MayPass: Error + 'static {
     /// Whether it may.
     fn may_pass(&self) -> bool;
 }
@@ -130,8 +130,8 @@ impl Wait {
 }
 
 /// The failure with its cause.
-fn said(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
+fn said(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 

@@ -129,11 +129,13 @@ impl Course {
         };
         let minutes = || 0..self.numbers.len();
         let sums: Vec<f64> = (0..replicates).map(|k| minutes().map(|w| seen(w, k)).sum()).collect();
+        let grown = |beta: f64| -> Vec<f64> { self.load.iter().map(|load| (beta * load).exp()).collect() };
         // By minute and replicate: what is expected, and the load less its mean where that is expected.
         let expected = |beta: f64| {
+            let grown = grown(beta);
             let mut table = vec![vec![(0.0, 0.0); replicates]; self.numbers.len()];
             for k in (0..replicates).filter(|&k| sums[k] > 0.0) {
-                let weight = |w: usize| self.requests[w][k] * (beta * self.load[w]).exp();
+                let weight = |w: usize| self.requests[w][k] * grown[w];
                 let whole: f64 = minutes().map(weight).sum();
                 let centre = minutes().map(|w| weight(w) * self.load[w]).sum::<f64>() / whole;
                 for w in minutes().filter(|&w| self.requests[w][k] > 0.0) {
@@ -147,10 +149,16 @@ impl Course {
         if information(&expected(0.0)) <= 1e-12 * sums.iter().sum::<f64>() {
             return None;
         }
+        let met: f64 =
+            (0..replicates).flat_map(|k| minutes().map(move |w| (w, k))).map(|(w, k)| seen(w, k) * self.load[w]).sum();
         let score = |beta: f64| -> f64 {
-            let table = expected(beta);
-            let each = minutes().flat_map(|w| (0..replicates).map(move |k| (w, k)));
-            each.map(|(w, k)| (seen(w, k) - table[w][k].0) * self.load[w]).sum()
+            let grown = grown(beta);
+            let centre = |k: usize| {
+                let weighted =
+                    |of: &dyn Fn(usize) -> f64| minutes().map(|w| self.requests[w][k] * grown[w] * of(w)).sum::<f64>();
+                weighted(&|w| self.load[w]) / weighted(&|_| 1.0)
+            };
+            met - (0..replicates).filter(|&k| sums[k] > 0.0).map(|k| sums[k] * centre(k)).sum::<f64>()
         };
         let (mut low, mut high) = (-19.0, 19.0);
         if sums.iter().all(|&sum| sum == 0.0) || score(low) <= 0.0 || score(high) >= 0.0 {
@@ -158,6 +166,9 @@ impl Course {
         }
         for _ in 0..70 {
             let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
             if score(middle) > 0.0 { low = middle } else { high = middle }
         }
         let beta = 0.5 * (low + high);

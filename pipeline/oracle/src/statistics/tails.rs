@@ -74,7 +74,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
             c = away_from_zero(1.0 + numerator / c);
             h *= d * c;
         }
-        if (d * c - 1.0).abs() < 1e-16 {
+        if (d * c - 1.0).abs() < 1e-15 {
             break;
         }
     }
