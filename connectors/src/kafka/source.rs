@@ -12,6 +12,7 @@ mod record;
 mod scout;
 mod settings;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,6 +65,10 @@ pub struct TopicSource {
     share: Share,
     /// How many partitions the topic had when it was last looked at.
     known: i32,
+    /// Partitions of which a broker has said that it does not hold the next offset, until it is known where they go on.
+    out_of_range: BTreeSet<i32>,
+    /// When brokers last did not answer what becomes of a partition.
+    asked_in_vain: Option<Instant>,
     /// Index of the partition to poll next.
     turn: usize,
     name: Arc<str>,
@@ -126,6 +131,8 @@ impl TopicSource {
             consumer,
             share,
             known: count,
+            out_of_range: BTreeSet::new(),
+            asked_in_vain: None,
             turn: 0,
             name: settings.topic.as_str().into(),
             client: client.clone(),
@@ -151,11 +158,7 @@ impl TopicSource {
                     return Ok(Some(Polled::Record(record)));
                 }
                 Step::End => return Ok(Some(Polled::PartitionEnd(number))),
-                Step::Error(error) if is_out_of_range(&error) => {
-                    if let Some(lost) = self.resume(number)? {
-                        return Ok(Some(lost));
-                    }
-                }
+                Step::Error(error) if is_out_of_range(&error) => drop(self.out_of_range.insert(number)),
                 Step::Error(error) => self.take_error(&error, Some(number))?,
             }
         }

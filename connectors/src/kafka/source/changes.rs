@@ -1,7 +1,7 @@
 //! What becomes of a topic while it is read: it gets partitions, its retention deletes records that were not read yet, or it is
 //! deleted, and perhaps made anew.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::source::Polled;
 use rdkafka::consumer::Consumer;
@@ -9,27 +9,66 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::TopicSource;
 use super::partition::{self, watermarks};
-use super::scout::Shrunk;
+use super::scout::{Scout, Shrunk};
 use crate::kafka::error::BrokerError;
 use crate::kafka::topic;
+
+/// How soon brokers that did not answer are asked again (guess: they are away for seconds or for hours).
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl TopicSource {
     /// The next change that was found.
     pub(super) fn look_for_changes(&mut self) -> Result<Option<Polled>, BrokerError> {
-        let Some(scout) = &self.scout else { return Ok(None) };
-        if scout.is_gone() {
+        let scout = self.scout.as_ref();
+        if scout.is_some_and(Scout::is_gone) {
             return Err(self.deleted());
         }
-        if let Some(Shrunk { partition, next, end }) = scout.shrunk() {
+        if let Some(Shrunk { partition, next, end }) = scout.and_then(Scout::shrunk) {
             return Err(self.replaced(partition, next, end));
         }
-        let count = scout.partitions();
+        let count = scout.map_or(self.known, Scout::partitions);
+        if self.asked_in_vain.is_some_and(|at| at.elapsed() < AGAIN) {
+            return Ok(None);
+        }
+        let found = match self.next_added(count) {
+            Ok(None) => self.next_lost(),
+            found => found,
+        };
+        self.asked_in_vain = None;
+        match found {
+            // A service waits for brokers; it asks again.
+            Err(error) if error.may_pass() && self.settings.give_up_after.is_none() => {
+                self.asked_in_vain = Some(Instant::now());
+                tracing::warn!(topic = %self.name, "{error}; they are asked again");
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    /// The next partition of a topic of `count` partitions that is not read yet and should be.
+    fn next_added(&mut self, count: i32) -> Result<Option<Polled>, BrokerError> {
         while self.known < count {
             let number = self.known;
-            self.known += 1;
-            if self.share.owns(number) {
+            let is_own = self.share.owns(number);
+            if is_own {
                 self.add(number)?;
+            }
+            self.known += 1;
+            if is_own {
                 return Ok(Some(Polled::PartitionAdded(number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next partition whose next record its brokers do not hold.
+    fn next_lost(&mut self) -> Result<Option<Polled>, BrokerError> {
+        while let Some(&number) = self.out_of_range.first() {
+            let lost = self.resume(number)?;
+            self.out_of_range.remove(&number);
+            if lost.is_some() {
+                return Ok(lost);
             }
         }
         Ok(None)
@@ -42,7 +81,7 @@ impl TopicSource {
     }
 
     /// Goes on where records are, after the broker has said that the next offset is out of range. Gives what is lost.
-    pub(super) fn resume(&mut self, number: i32) -> Result<Option<Polled>, BrokerError> {
+    fn resume(&mut self, number: i32) -> Result<Option<Polled>, BrokerError> {
         let (low, high) = watermarks(&self.consumer, &self.client, &self.name, number)?;
         let Some(partition) = self.partitions.iter_mut().find(|found| found.number == number) else { return Ok(None) };
         let next = partition.next;

@@ -90,6 +90,8 @@ struct Round<'a> {
     log: PathBuf,
     draws: Xoshiro256PlusPlus,
     service: Option<Child>,
+    /// How many workers the last one has.
+    workers: usize,
 }
 
 impl Round<'_> {
@@ -108,18 +110,20 @@ impl Round<'_> {
     }
 
     fn begun(&mut self, end_at: Option<(CrashPoint, u64)>) -> Child {
-        let workers = ["1", "2", "3", "4"][self.draws.random_range(0..4)];
+        self.workers = self.draws.random_range(1..=4);
+        let workers = &self.workers.to_string();
         let every = ["10s", "30s", "60s", "2m"][self.draws.random_range(0..4)];
         self.subject.start(&self.log, &["--workers", workers, "--checkpoint-every", every], end_at)
     }
 
-    /// Until then, one whose broker does not answer says so and ends, as it is to do.
+    /// Until all of its workers do, one whose broker does not answer says so and ends, as it is to do.
     fn wait_until_it_reads(&self) {
         let port = port_of(&self.log);
         wait_for(&format!("{}: reading", self.about), &self.log, || {
             let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
             let status = if answers { get(port, "/status").1 } else { String::new() };
-            serde_json::from_str(&status).is_ok_and(|status: Value| status["condition"] != "starting")
+            let reading = |status: Value| status["transports"].as_array().map(Vec::len) == Some(self.workers);
+            serde_json::from_str(&status).is_ok_and(reading)
         });
     }
 
@@ -217,7 +221,8 @@ fn damaged(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Path) 
 
     let sender = Sender::to(&address, &topic);
     let steps = faults.len();
-    let mut round = Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None };
+    let mut round =
+        Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None, workers: 0 };
     for (step, fault) in faults.into_iter().enumerate() {
         sender.send(piece(&damaged.records, step, steps));
         round.happens(fault, broker);
@@ -244,7 +249,8 @@ fn interrupted(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Pa
     let mut sender = Sender::to(&address, &topic);
     let (steps, added_at, silent) = (faults.len(), faults.len() / 2, 2..7);
     let mut held_back: Vec<Record> = Vec::new();
-    let mut round = Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None };
+    let mut round =
+        Round { about: about.clone(), subject: &subject, log: scratch.join("log"), draws, service: None, workers: 0 };
     for (step, fault) in faults.into_iter().enumerate() {
         if step == added_at {
             add_partition(&address, &topic, 4);
