@@ -176,7 +176,9 @@ fn spawn(jars: &Path, folder: &Path) -> Child {
     let mut runner = Command::new("sh");
     runner
         .arg(sources().join("run-broker.sh"))
-        .args(["java", "-Xmx512m", "-Xms128m", "-XX:+UseG1GC", "-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
+        // A broker lives for seconds: compiling its code well would take more of the processors than the code.
+        .args(["java", "-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+        .args(["-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
         .arg(class_path(jars))
         .args(["kafka.Kafka", "server.properties"])
         .env("BROKER_DIR", folder)
@@ -231,7 +233,7 @@ fn configure(folder: &Path, [broker_port, controller_port]: [u16; 2], more: &str
 fn format_storage(jars: &Path, folder: &Path, kind: &str) -> Result<(), String> {
     let mut format = Command::new("java");
     format
-        .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dloglevel=WARN"])
+        .args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dloglevel=WARN"])
         .args(["-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
         .arg(class_path(jars))
         .args(["kafka.tools.StorageTool", "format", kind, "-t", CLUSTER_ID, "-c", "server.properties"])

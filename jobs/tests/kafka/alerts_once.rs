@@ -42,7 +42,7 @@ fn undisturbed(topic: &str, folder: &Path) -> Results {
 }
 
 #[test]
-fn regression_each_alert_is_there_once_after_20_kills() {
+fn regression_each_alert_is_there_once_after_kills() {
     let scratch = tempfile::tempdir().unwrap();
     let (output, log) = (scratch.path().join("killed"), scratch.path().join("log"));
     generate("killed", "8m", "3");
@@ -51,7 +51,7 @@ fn regression_each_alert_is_there_once_after_20_kills() {
     let seed = 20;
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut sent = Vec::new();
-    for attempt in 0..20 {
+    for attempt in 0..8 {
         let service = start(&watching("killed", &output, "killed-alerts", &[]), &log);
         // An incident is logged just before it is sent.
         let awaited = if attempt % 4 == 3 { "reading topic" } else { "incident raised" };
@@ -63,8 +63,8 @@ fn regression_each_alert_is_there_once_after_20_kills() {
     println!("seed {seed}: alerts in the topic after each kill: {sent:?}");
     succeed(&watching("killed", &output, "killed-alerts", &["--until-end"]));
     let got = with_topic(&output, "killed-alerts");
-    assert_each_once(&got.alerts, "after 20 kills");
-    got.assert_same(&expected, "after 20 kills");
+    assert_each_once(&got.alerts, "after kills");
+    got.assert_same(&expected, "after kills");
 }
 
 /// One that has the folder keeps it; of two with folders of their own, the one that was started last sends.

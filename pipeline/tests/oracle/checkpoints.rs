@@ -1,7 +1,9 @@
 //! What a checkpoint holds. That runs go on from it with the same rows is checked with every fleet of these tests.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::run::in_memory::Collected;
 use fleetdiff_schemas::config::{Config, Limits};
 use fleetdiff_schemas::time::Nanos;
@@ -41,4 +43,33 @@ fn regression_every_state_of_a_checkpoint_decides_rows() {
     let expected =
         ["by_cell", "by_comparison", "by_pod", "held_pods", "incidents", "limits", "overflow", "plan", "standing"];
     assert_eq!(decisive, expected.map(str::to_owned).into());
+}
+
+/// A service that is replaced by a newer one goes on from what the older one has written, or reads its topic anew because the layout has
+/// another number; never anything between. If this fails, what is kept has changed, or which rows follow from it: raise
+/// [`Checkpoint::FORMAT`], and write the file anew. If only the fleet of this test has changed, write the file anew.
+#[test]
+fn regression_what_an_earlier_build_has_kept_is_gone_on_from() {
+    let layout = Checkpoint::FORMAT;
+    let file = format!("{}/tests/oracle/kept/layout-{layout}.checkpoint.zst", env!("CARGO_MANIFEST_DIR"));
+    let write = "FLEETDIFF_WRITE_CHECKPOINT=1 cargo test --release --workspace --test oracle -- an_earlier_build";
+    let (fleet, config) = rolled_out(746);
+    let fleet = delivered(small(fleet).pods_per_cell(2, 3).cumulative());
+    let taken = Taken::by_run(&config, &fleet.partitions(2), 1, 6, Collected::default());
+    let hop = config.clock().hop_of(fleet.time().start.plus(Nanos::from_seconds(620)));
+    if std::env::var_os("FLEETDIFF_WRITE_CHECKPOINT").is_some() {
+        let bytes = zstd::encode_all(&*taken.bytes(taken.nearest(hop)), 19).unwrap();
+        std::fs::create_dir_all(Path::new(&file).parent().unwrap()).unwrap();
+        std::fs::write(&file, bytes).unwrap();
+        return;
+    }
+    let kept = std::fs::read(&file).unwrap_or_else(|error| panic!("{file}: {error}; write it: {write}"));
+    let kept = zstd::decode_all(&*kept).unwrap();
+    let about = format!("layout {layout}, kept by an earlier build; if it has changed on purpose: {write}");
+    let checkpoint = Checkpoint::from_bytes(&kept).unwrap_or_else(|error| panic!("{about}: {error}"));
+    let states: Vec<String> = checkpoint.states().map(str::to_owned).collect();
+    let now = Checkpoint::from_bytes(&taken.bytes(taken.nearest(hop))).unwrap();
+    assert_eq!(states, now.states().collect::<Vec<_>>(), "{about}");
+    let gone_on = taken.go_on_from(checkpoint, 5, 2, &about);
+    assert!(gone_on.count() > 5);
 }

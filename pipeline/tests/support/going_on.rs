@@ -83,10 +83,19 @@ impl Taken {
 
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
     pub fn go_on(&self, number: usize, workers: usize, what: &str) -> Self {
-        let checkpoint = &self.checkpoints[number % self.checkpoints.len()];
+        let checkpoint = Checkpoint::from_bytes(&self.bytes(number % self.count())).unwrap();
+        self.go_on_from(checkpoint, number, workers, what)
+    }
+
+    /// The bytes of one of the checkpoints.
+    pub fn bytes(&self, number: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
-        checkpoint.write_to(&mut bytes).unwrap();
-        let checkpoint = Checkpoint::from_bytes(&bytes).unwrap();
+        self.checkpoints[number].write_to(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// [`Self::go_on`] from a checkpoint of any run of the same records.
+    pub fn go_on_from(&self, checkpoint: Checkpoint, number: usize, workers: usize, what: &str) -> Self {
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
         let run = Self::after(Some(checkpoint), &self.config, &self.partitions, workers, every, Collected::default());
