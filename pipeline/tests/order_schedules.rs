@@ -1,7 +1,7 @@
 //! A service under a clock that the test moves, over schedules drawn at random: partitions that fall silent, come back, are added or
-//! give only what is refused, records that come late or twice, processes that are killed and started again, with other workers, from
-//! a checkpoint or from the beginning. The rows that all these processes have written are those of one run that reads the topic once,
-//! with the same decisions.
+//! give only what is refused, records that come late or twice or are deleted before they are read, processes that are killed and started
+//! again, with other workers, from a checkpoint or from the beginning. The rows that all these processes have written are those of one run
+//! that reads once, with the same decisions, what was not lost.
 //!
 //! What runs is the service's own code; only records, disk and clock are the test's. `FLEETDIFF_SCHEDULES=5000 cargo test --release
 //! --workspace --test order_schedules -- --nocapture` is the long form; `FLEETDIFF_SCHEDULE=17` runs the one that failed.
@@ -35,7 +35,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use self::log::Log;
-use self::timed::{Life, Partition, Topic};
+use self::timed::{Last, Life, Partition, Retention, Topic};
 use self::written::{ByHop, Output};
 
 /// How many schedules are drawn, unless `FLEETDIFF_SCHEDULES` says otherwise.
@@ -117,12 +117,15 @@ impl Schedule {
         Service { stop: Arc::clone(&life.stop), idle_after, decisions, checkpoints, wall, ..Service::default() }
     }
 
-    /// Reads the whole topic into an output.
-    fn to_the_end(&self, decisions: Decisions, output: &Output, workers: usize) {
-        let clock = Moved::at(self.topic.end().plus(Nanos::from_seconds(3_600)));
-        let life = Life::new(clock, 0, None);
+    /// Reads the whole topic into an output, but for what was lost.
+    fn to_the_end(&self, made: &[Decision], decisions: Decisions, output: &Output, workers: usize) {
+        let life = Life::of_reader(Moved::at(self.topic.end().plus(Nanos::from_seconds(3_600))));
         let service = Service { idle_after: None, ..self.service(decisions, Checkpoints::default(), &life) };
-        let sources = self.topic.to_its_end(&life);
+        let lost = made.iter().filter_map(|decision| match decision {
+            Decision::Lost { partition, offset, next_offset, .. } => Some((*partition, *offset..*next_offset)),
+            _ => None,
+        });
+        let sources = self.topic.without(&lost.collect::<Vec<_>>()).to_its_end(&life);
         self.run(workers, sources, output.sink(1), service);
     }
 
@@ -134,7 +137,7 @@ impl Schedule {
     /// The rows of one run with these decisions.
     fn at_once(&self, decisions: &[Decision], workers: usize) -> ByHop {
         let output = Output::default();
-        self.to_the_end(Decisions::new(Box::new(Forgetful), decisions.to_vec()), &output, workers);
+        self.to_the_end(decisions, Decisions::new(Box::new(Forgetful), decisions.to_vec()), &output, workers);
         output.written()
     }
 }
@@ -203,10 +206,6 @@ fn thinned(mut record: Decoded) -> Decoded {
     record
 }
 
-/// Keeps the last checkpoint.
-#[derive(Clone, Default)]
-struct Last(Arc<Mutex<Option<Checkpoint>>>);
-
 impl Keep for Last {
     fn keep(&mut self, checkpoint: Checkpoint) {
         *self.0.lock().unwrap() = Some(checkpoint);
@@ -222,6 +221,7 @@ enum Thing {
     Back,
     Added,
     Refused,
+    Lost,
     /// A hop that was written before the last process read to the end.
     LiveHop,
     Hop,
@@ -232,13 +232,14 @@ enum Thing {
 }
 
 impl Thing {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Process,
         Self::FromCheckpoint,
         Self::Idle,
         Self::Back,
         Self::Added,
         Self::Refused,
+        Self::Lost,
         Self::LiveHop,
         Self::Hop,
         Self::Flag,
@@ -266,6 +267,7 @@ impl Occurred {
                 Decision::Back { .. } => self.times(Thing::Back, 1),
                 Decision::Begun { from_hop, .. } if *from_hop > Hop(0) => self.times(Thing::Added, 1),
                 Decision::Refused { .. } => self.times(Thing::Refused, 1),
+                Decision::Lost { .. } => self.times(Thing::Lost, 1),
                 _ => {}
             }
         }
@@ -281,15 +283,19 @@ impl Occurred {
 /// that they made.
 fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occurred) -> (ByHop, Vec<Decision>) {
     let (log, output, last) = (Log::default(), Output::default(), Last::default());
+    let (retention, loses) = (Retention::default(), one_in(draws, 4));
     let clock = Moved::at(schedule.start);
     // Long enough for a partition to be found silent twice over.
     let quiet = schedule.topic.end().plus(Nanos::from_seconds(400));
     while clock.now() < quiet {
-        // Sometimes its folder was removed.
-        let begun_with = last.0.lock().unwrap().take().filter(|_| !one_in(draws, 6));
+        // Sometimes its folder was removed, which is no good idea once records are gone.
+        if one_in(draws, 6) && !retention.has_deleted() {
+            *last.0.lock().unwrap() = None;
+        }
+        let begun_with = last.0.lock().unwrap().clone();
         occurred.times(Thing::Process, 1);
         occurred.times(Thing::FromCheckpoint, usize::from(begun_with.is_some()));
-        let life = Life::new(clock.clone(), draws.random_range(0..u64::MAX / 64), begun_with.as_ref());
+        let life = Life::new(clock.clone(), draws.random_range(0..u64::MAX / 64), &last, &retention, loses);
         let dies_at = if one_in(draws, 3) { quiet } else { clock.now().plus(seconds(draws, 5..200)) };
         let begun_from = begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop);
         let checkpoints = Checkpoints::default().taken(draws.random_range(1..6), Box::new(last.clone()));
@@ -297,7 +303,7 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
         let decisions = Decisions::new(Box::new(log.clone()), log.made());
         let decisions = decisions.with_output_before(output.before().max(begun_from));
         let service = schedule.service(decisions, checkpoints, &life);
-        let sources = schedule.topic.until(dies_at.min(quiet), &life);
+        let sources = schedule.topic.until(dies_at.min(quiet)..quiet, &life);
         let workers = if one_in(draws, 4) { 2 } else { 1 };
         schedule.run(workers, sources, output.sink(schedule.flush), service);
         if std::env::var_os("FLEETDIFF_SCHEDULE").is_some() {
@@ -312,7 +318,7 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
     }
     occurred.times(Thing::LiveHop, output.written().len());
     let decisions = Decisions::new(Box::new(log.clone()), log.made()).with_output_before(output.before());
-    schedule.to_the_end(decisions, &output, 1);
+    schedule.to_the_end(&log.made(), decisions, &output, 1);
     (output.written(), log.made())
 }
 

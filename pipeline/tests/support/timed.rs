@@ -1,9 +1,10 @@
-//! A topic under a clock that the test moves: records arrive in their time, partitions fall silent, come back and are added.
+//! A topic under a clock that the test moves: records arrive in their time, partitions fall silent, come back and are added, and records
+//! are deleted before they are read.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fleetdiff_pipeline::checkpoint::Checkpoint;
@@ -36,14 +37,25 @@ impl Topic {
         arrivals.max().unwrap_or_default()
     }
 
+    /// The same without some records, by partition and offsets.
+    pub fn without(&self, gone: &[(i32, Range<i64>)]) -> Self {
+        let mut partitions = self.0.to_vec();
+        for (number, partition) in (0..).zip(&mut partitions) {
+            let is_gone = |offset| gone.iter().any(|(of, offsets)| *of == number && offsets.contains(&offset));
+            partition.records.retain(|(_, record)| !is_gone(record.position.offset));
+        }
+        Self(partitions.into())
+    }
+
     /// Partitions that are there at this time.
     fn there(&self, now: Nanos) -> impl Iterator<Item = (i32, &Partition)> {
         (0..).zip(&*self.0).filter(move |(_, partition)| partition.added_at <= now)
     }
 
-    /// Sources of a process that begins now and ends at a time, for all workers.
-    pub fn until(&self, dies_at: Nanos, life: &Life) -> Arc<SourceFactory> {
-        self.sources(Some(dies_at), life)
+    /// Sources of a process that begins now and ends within these times, for all workers: as soon as what it has lost is of no use to the
+    /// next one, at the latest at the end.
+    pub fn until(&self, dies: Range<Nanos>, life: &Life) -> Arc<SourceFactory> {
+        self.sources(Some(dies), life)
     }
 
     /// Sources that read the whole topic, as fast as it goes.
@@ -51,12 +63,14 @@ impl Topic {
         self.sources(None, life)
     }
 
-    fn sources(&self, dies_at: Option<Nanos>, life: &Life) -> Arc<SourceFactory> {
+    fn sources(&self, dies: Option<Range<Nanos>>, life: &Life) -> Arc<SourceFactory> {
         let (topic, life) = (self.clone(), life.clone());
         let begun_at = life.clock.now();
         Arc::new(move |worker, workers| {
-            let begins_at =
-                |number: i32| life.offsets.get(&number).and_then(|at| usize::try_from(*at).ok()).unwrap_or(0);
+            let begins_at = |number: i32| {
+                let kept = life.offsets.get(&number).and_then(|at| usize::try_from(*at).ok()).unwrap_or(0);
+                kept.max(life.retention.of(number).deleted)
+            };
             let own =
                 topic.there(begun_at).map(|(number, _)| number).filter(|number| is_read_by(*number, worker, workers));
             let next: BTreeMap<i32, usize> = own.map(|number| (number, begins_at(number))).collect();
@@ -65,7 +79,7 @@ impl Topic {
             let reading = Reading {
                 topic: topic.clone(),
                 life: life.clone(),
-                dies_at,
+                dies: dies.clone(),
                 worker,
                 workers,
                 held,
@@ -89,6 +103,50 @@ impl Partition {
     }
 }
 
+/// What brokers have deleted, and how far any process has read.
+#[derive(Clone, Default)]
+pub struct Retention(Arc<Mutex<BTreeMap<i32, Retained>>>);
+
+#[derive(Clone, Copy, Default)]
+struct Retained {
+    /// Records that no process has read are from here on.
+    furthest: usize,
+    /// Records before this one are gone.
+    deleted: usize,
+}
+
+impl Retention {
+    fn of(&self, partition: i32) -> Retained {
+        self.0.lock().unwrap().get(&partition).copied().unwrap_or_default()
+    }
+
+    fn change(&self, partition: i32, change: impl FnOnce(&mut Retained)) {
+        change(self.0.lock().unwrap().entry(partition).or_default());
+    }
+
+    /// Whether something is gone.
+    pub fn has_deleted(&self) -> bool {
+        self.0.lock().unwrap().values().any(|retained| retained.deleted > 0)
+    }
+
+    /// Whether a process that goes on from there needs nothing that is gone.
+    fn suffices(&self, offsets: &BTreeMap<i32, i64>) -> bool {
+        let next = |partition| offsets.get(partition).and_then(|at| usize::try_from(*at).ok()).unwrap_or(0);
+        self.0.lock().unwrap().iter().all(|(partition, retained)| next(partition) >= retained.deleted)
+    }
+}
+
+/// The last checkpoint.
+#[derive(Clone, Default)]
+pub struct Last(pub Arc<Mutex<Option<Checkpoint>>>);
+
+impl Last {
+    fn offsets(&self) -> BTreeMap<i32, i64> {
+        let last = self.0.lock().unwrap();
+        last.as_ref().map(|checkpoint| checkpoint.offsets(NAME).unwrap()).unwrap_or_default()
+    }
+}
+
 /// One process.
 #[derive(Clone)]
 pub struct Life {
@@ -96,13 +154,22 @@ pub struct Life {
     pub stop: Arc<AtomicBool>,
     pub seed: u64,
     offsets: BTreeMap<i32, i64>,
+    last: Last,
+    retention: Retention,
+    /// Whether records may be deleted under it.
+    loses: bool,
 }
 
 impl Life {
-    /// A process that begins with this checkpoint.
-    pub fn new(clock: Moved, seed: u64, begun_with: Option<&Checkpoint>) -> Self {
-        let offsets = begun_with.map(|checkpoint| checkpoint.offsets(NAME).unwrap()).unwrap_or_default();
-        Self { clock, stop: Arc::default(), seed, offsets }
+    /// A process that begins with the last checkpoint, if there is one.
+    pub fn new(clock: Moved, seed: u64, last: &Last, retention: &Retention, loses: bool) -> Self {
+        let (last, retention) = (last.clone(), retention.clone());
+        Self { clock, stop: Arc::default(), seed, offsets: last.offsets(), last, retention, loses }
+    }
+
+    /// A process that reads everything that was not lost.
+    pub fn of_reader(clock: Moved) -> Self {
+        Self::new(clock, 0, &Last::default(), &Retention::default(), false)
     }
 }
 
@@ -110,8 +177,8 @@ impl Life {
 struct Reading {
     topic: Topic,
     life: Life,
-    /// When the process is killed; `None` for one that reads to the end of the topic.
-    dies_at: Option<Nanos>,
+    /// From when on and at the latest when the process is killed; `None` for one that reads to the end of the topic.
+    dies: Option<Range<Nanos>>,
     worker: usize,
     workers: usize,
     /// Records that each partition held at the start.
@@ -140,18 +207,42 @@ impl Reading {
         let waiting = |(number, next): (&i32, &usize)| {
             let is_paused = self.paused.get(number).is_some_and(|paused| *paused);
             let is_there = *next < self.records(*number).arrived(now);
-            (!is_paused && (is_there || self.dies_at.is_none())).then_some(*number)
+            (!is_paused && (is_there || self.dies.is_none())).then_some(*number)
         };
         let ready: Vec<i32> = self.next.iter().filter_map(waiting).collect();
         let number = *ready.get(self.draws.random_range(0..ready.len().max(1)))?;
         let next = *self.next.get(&number)?;
+        if let Some(lost) = self.lost(number, next) {
+            return Some(lost);
+        }
         let Some((_, record)) = self.records(number).records.get(next) else {
             self.next.remove(&number);
             return Some(Polled::PartitionEnd(number));
         };
         let record = record.clone();
         self.next.insert(number, next + 1);
+        self.life.retention.change(number, |retained| retained.furthest = retained.furthest.max(next + 1));
         Some(Polled::Record(Box::new(record)))
+    }
+
+    /// Sometimes brokers delete records that are next and that nobody has read.
+    fn lost(&mut self, number: i32, next: usize) -> Option<Polled> {
+        let arrived = self.records(number).arrived(self.life.clock.now());
+        let is_unread = next >= self.life.retention.of(number).furthest && next < arrived;
+        if !self.life.loses || !is_unread || self.draws.random_range(0..100) > 0 {
+            return None;
+        }
+        let end = self.draws.random_range(next + 1..=arrived);
+        self.life.retention.change(number, |retained| retained.deleted = end);
+        self.next.insert(number, end);
+        let offset = |place: usize| i64::try_from(place).unwrap();
+        Some(Polled::Lost(number, offset(next)..offset(end)))
+    }
+
+    fn dies_now(&self) -> bool {
+        let now = self.life.clock.now();
+        let may = |dies: &Range<Nanos>| now >= dies.start && self.life.retention.suffices(&self.life.last.offsets());
+        self.dies.as_ref().is_some_and(|dies| now >= dies.end || may(dies))
     }
 }
 
@@ -165,19 +256,20 @@ impl Source for Reading {
     }
 
     fn may_grow(&self) -> bool {
-        self.dies_at.is_some()
+        self.dies.is_some()
     }
 
     fn held(&self, partition: i32) -> Option<Range<i64>> {
-        Some(0..i64::try_from(self.held.get(&partition).copied().unwrap_or_default()).unwrap())
+        let deleted = i64::try_from(self.life.retention.of(partition).deleted).unwrap();
+        Some(deleted..i64::try_from(self.held.get(&partition).copied().unwrap_or_default()).unwrap())
     }
 
     fn poll(&mut self) -> Result<Polled, SourceError> {
-        if self.dies_at.is_some_and(|at| self.life.clock.now() >= at) {
+        if self.dies_now() {
             self.life.stop.store(true, Ordering::Release);
             return Ok(Polled::Idle);
         }
-        if self.dies_at.is_none() && self.next.is_empty() {
+        if self.dies.is_none() && self.next.is_empty() {
             return Ok(Polled::End);
         }
         if let Some(added) = self.added() {
