@@ -8,6 +8,7 @@ use fleetdiff_schemas::rejected::Rejection;
 use crate::identity::IdentityMapping;
 use crate::labels::Labels;
 use crate::names::{NameRules, Rewrites};
+use crate::perf_data::Symbols;
 
 /// Turns the bytes of one record into profiles.
 pub trait Decode: Send {
@@ -37,6 +38,9 @@ pub struct Options {
     /// What profiles of contention are if nothing says whether they are of holding a lock (mutex) or of waiting (block).
     /// Default mutex (a guess: who holds a lock can be changed).
     pub contention: ProfileType,
+    /// Where functions are looked up, for formats that know addresses alone. Default nowhere: who decodes what others send opens no files
+    /// that they name.
+    pub symbols: Symbols,
 }
 
 impl Default for Options {
@@ -49,6 +53,7 @@ impl Default for Options {
             rewrites: Rewrites::default(),
             identity: IdentityMapping::default(),
             contention: ProfileType::Mutex,
+            symbols: Symbols::default(),
         }
     }
 }

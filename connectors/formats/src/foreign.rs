@@ -1,6 +1,6 @@
 //! Files of other tools that are not read, known by how they begin, or by their keys: what they are, and what to do instead.
 //!
-//! Asked only of records that cannot be read: else a recording of perf would be called a broken pprof.
+//! Asked only of records that cannot be read: else a trace of .NET would be taken for a broken pprof.
 
 mod known;
 

@@ -4,9 +4,10 @@ use std::str::FromStr;
 
 use crate::decode::{Decode, Options};
 use crate::one_profile::{self, OneProfile};
+use crate::perf_data::Symbols;
 use crate::{
-    chrome_trace, cpuprofile, delta, folded, foreign, gecko, heapprofile, jfr, otlp, perf_script, pprof, pyroscope,
-    speedscope, stackprof,
+    chrome_trace, cpuprofile, delta, folded, foreign, gecko, heapprofile, jfr, otlp, perf_data, perf_script, pprof,
+    pyroscope, speedscope, stackprof,
 };
 
 /// A format by its name.
@@ -18,6 +19,8 @@ pub enum Format {
     Folded,
     /// The text of `perf script`, one profile a record.
     PerfScript,
+    /// The recordings of `perf record`, one profile a record; refused unless [`Options::symbols`] says where functions are looked up.
+    PerfData,
     /// The JSON of speedscope, one profile a record.
     Speedscope,
     /// The `.cpuprofile` of V8, one profile a record.
@@ -42,10 +45,11 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
+        Self::PerfData,
         Self::Speedscope,
         Self::Cpuprofile,
         Self::ChromeTrace,
@@ -64,6 +68,7 @@ impl Format {
             Self::Pprof => "pprof",
             Self::Folded => "folded",
             Self::PerfScript => "perf_script",
+            Self::PerfData => "perf_data",
             Self::Speedscope => "speedscope",
             Self::Cpuprofile => "cpuprofile",
             Self::ChromeTrace => "chrome_trace",
@@ -91,6 +96,10 @@ impl Format {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => one_profile(|record, collected| folded::read(record, collected)),
             Self::PerfScript => one_profile(|record, collected| perf_script::read(record, collected)),
+            Self::PerfData => one_profile(match options.symbols {
+                Symbols::Nowhere => |record, collected| perf_data::read(record, Symbols::Nowhere, collected),
+                Symbols::ThisMachine => |record, collected| perf_data::read(record, Symbols::ThisMachine, collected),
+            }),
             Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
             Self::Cpuprofile => one_profile(|record, collected| cpuprofile::read(record, collected)),
             Self::ChromeTrace => one_profile(|record, collected| chrome_trace::read(record, collected)),

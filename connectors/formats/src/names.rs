@@ -21,6 +21,7 @@ use crate::budget::{ALLOCATION, Budget};
 pub use class::FrameClass;
 pub(super) use naming::Naming;
 pub use rewrites::{BadRewrite, Rewrites};
+pub(crate) use rules::demangled_as_by_perf;
 pub use rules::{NameRules, RUNTIMES, Rule, UnknownRule, rules};
 
 /// What a name that came takes: an entry of a map (key, value and a byte, with as much again unused and half of it while the map grows),

@@ -12,16 +12,19 @@
 //!
 //! NB: a text cut at the end of a line cannot be told from a whole one; of its last stack the callers are then missing.
 
+mod events;
 mod frame;
 mod header;
 mod reader;
+pub(crate) mod stack;
 mod write;
 
-use self::frame::FrameLine;
 use self::header::header;
 
 pub use write::encode;
 
+pub(crate) use events::Events;
+pub(crate) use frame::FrameLine;
 pub(crate) use reader::read;
 
 /// Whether a text begins as one of `perf script` does: an event with its time, or with a frame below it.

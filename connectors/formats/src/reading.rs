@@ -35,7 +35,8 @@ use crate::observed::Observed;
 use crate::record::Record;
 use crate::sink::SampleSink;
 use crate::{
-    chrome_trace, cpuprofile, folded, foreign, gecko, heapprofile, jfr, perf_script, pprof, speedscope, stackprof,
+    chrome_trace, cpuprofile, folded, foreign, gecko, heapprofile, jfr, perf_data, perf_script, pprof, speedscope,
+    stackprof,
 };
 
 pub use crate::observed::Divisor;
@@ -56,6 +57,7 @@ impl Reading {
         let read: Read = match format {
             Format::Folded => |record, _, observed| folded::read(record, observed),
             Format::PerfScript => |record, _, observed| perf_script::read(record, observed),
+            Format::PerfData => |record, options, observed| perf_data::read(record, options.symbols, observed),
             Format::Cpuprofile => |record, _, observed| cpuprofile::read(record, observed),
             Format::ChromeTrace => |record, _, observed| chrome_trace::read(record, observed),
             Format::Heapprofile => |record, _, observed| heapprofile::read(record, observed),

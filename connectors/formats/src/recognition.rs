@@ -3,7 +3,7 @@
 mod documents;
 
 use crate::format::Format;
-use crate::{compression, jfr, otlp, perf_script};
+use crate::{compression, jfr, otlp, perf_data, perf_script};
 
 /// What editors and scripts of Windows may write before text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -14,12 +14,15 @@ const BEGINNING: usize = 64 << 10;
 /// As much as tells text from what is not.
 const FEW: usize = 512;
 
-/// The first bytes decide: the magic number of Flight Recorder, the keys of JSON, the text of `perf script`, the first message of OTLP. What
+/// The first bytes decide: the magic numbers of Flight Recorder and of perf's recordings, the keys of JSON, the text of `perf script`, the first message of OTLP. What
 /// they leave open the name decides, and where it says nothing either, text is folded stacks and the rest is pprof.
 pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     let few = compression::prefix(bytes, FEW);
     if few.starts_with(jfr::MAGIC) {
         return Format::Jfr;
+    }
+    if perf_data::begins(&few) {
+        return Format::PerfData;
     }
     let named = by_name(file);
     if few.is_empty() {
@@ -127,6 +130,9 @@ mod tests {
             ("x.jfr.gz", "", Format::Jfr),
             ("x.jfr", "main 3\n", Format::Folded),
             ("x.pb", "FLR\0\0\u{2}", Format::Jfr),
+            ("x.folded", "PERFILE2", Format::PerfData),
+            ("perf.data", "main 3\n", Format::Folded),
+            ("perf.data", "\u{1}\u{2}", Format::Pprof),
         ];
         for (name, bytes, format) in cases {
             assert_eq!(format_of(name, bytes.as_bytes()), format, "{name} {bytes}");

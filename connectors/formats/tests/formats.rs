@@ -55,6 +55,12 @@ mod otlp_oracle;
 mod otlp_rules;
 #[path = "formats/otlp_slow.rs"]
 mod otlp_slow;
+#[path = "formats/perf_data.rs"]
+mod perf_data;
+#[path = "formats/perf_data_damaged.rs"]
+mod perf_data_damaged;
+#[path = "formats/perf_data_written.rs"]
+mod perf_data_written;
 #[path = "formats/perf_script.rs"]
 mod perf_script;
 #[path = "formats/perf_script_written.rs"]

@@ -10,6 +10,9 @@ mod floods;
 #[path = "formats/jfr_written.rs"]
 #[expect(dead_code, reason = "only what floods are made of is needed here")]
 mod jfr_written;
+#[path = "formats/perf_data_written.rs"]
+#[expect(dead_code, reason = "only what floods are made of is needed here")]
+mod perf_data_written;
 
 use std::env;
 use std::fs;
@@ -50,6 +53,7 @@ fn read(flood: &Flood) -> (usize, usize) {
     let Some(format) = flood.format else {
         return (Decoder::new(&options, REQUEST_METRICS).points(&bytes).len(), 0);
     };
+    let options = fixtures::options(format);
     let labels = labels(kind_of(format));
     let parts = format.decoder(&options).decode(&bytes, &Ok(labels.clone()));
     let rejected = parts.iter().filter(|part| part.is_err()).count();

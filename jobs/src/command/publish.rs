@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetdiff_connectors::files::{RecordedFleet, RejectedLine};
+use fleetdiff_formats::Options;
 
 use crate::configuration::{Configuration, Flags, OfTopic};
 use crate::failure::Failure;
@@ -44,7 +45,9 @@ pub(crate) fn run(args: &PublishArgs) -> Result<(), Failure> {
     let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?;
     let publisher = publisher::open(&configuration, args.onto)?;
     let bar = bar(fleet.len(), "profiles");
-    let published = publisher.publish_fleet(&fleet, &configuration.of_records(), |progress| {
+    // The files are read as files, and written so that readers of the topic can read them.
+    let options = Options { symbols: configuration.of_files().symbols, ..configuration.of_records() };
+    let published = publisher.publish_fleet(&fleet, &options, |progress| {
         bar.set_position(u64::try_from(progress.lines).unwrap_or(u64::MAX));
         bar.set_message(format!("{} records acknowledged", progress.acknowledged.records));
     });

@@ -8,7 +8,7 @@ use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
-use fleetdiff_formats::{Format, Options};
+use fleetdiff_formats::{Format, Options, Symbols};
 use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
@@ -218,6 +218,8 @@ impl Configuration {
             cohort_label: cohort.as_str().into(),
             identity: self.kafka.identity(),
             contention: *contention,
+            // Whoever sends a record does not choose which files of this machine are opened.
+            symbols: Symbols::Nowhere,
             ..self.of_files()
         }
     }
@@ -228,6 +230,7 @@ impl Configuration {
         Options {
             name_rules: NameRules::without(&self.name_rules_off).unwrap_or_default(),
             rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(),
+            symbols: Symbols::ThisMachine,
             ..Options::default()
         }
     }

@@ -288,7 +288,7 @@ fn what_cannot_be_compared_says_why() {
         &good,
         &files.with("perf.data", b"PERFILE2\0\0"),
         &[],
-        &["perf.data is a recording of perf", "perf script -F"],
+        &["a recording of perf (perf.data) that was cut", "perf script -F"],
     );
     fails(&good, "/nowhere/x.pb.gz", &[], &["cannot read /nowhere/x.pb.gz"]);
     let kv = recorded("kv-snapshot");

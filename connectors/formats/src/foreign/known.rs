@@ -30,8 +30,7 @@ const fn document(
 }
 
 /// The first that fits is taken.
-pub(super) static KNOWN: [Foreign; 54] = [
-    foreign(b"PERFILE2", b"", "a recording of perf (perf.data)", PERF_SCRIPT),
+pub(super) static KNOWN: [Foreign; 53] = [
     foreign(
         b"\x04\x08{",
         b"",

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use fleetdiff_schemas::profile::UNSYMBOLISED;
 
 pub use catalogue::{RUNTIMES, Rule, rules};
+pub(crate) use mangled::demangled_as_by_perf;
 pub use off::UnknownRule;
 
 /// Suffixes by which tools say what kind of frame it is; they stay, whatever is taken off before them.

@@ -13,7 +13,7 @@ const USER_SPACE: [&str; 7] = [UNKNOWN, "[vdso]", "[vsyscall]", "[heap]", "[stac
 
 /// One line of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameLine<'a> {
+pub(crate) struct FrameLine<'a> {
     address: &'a str,
     /// The symbol with its offset; empty or `[unknown]` if there is none.
     symbol: &'a str,
@@ -31,6 +31,12 @@ impl<'a> FrameLine<'a> {
         }
         let (symbol, module) = symbol_and_module(rest.trim());
         Some(Self { address, symbol, module })
+    }
+
+    /// The line that perf prints of an address whose symbol and file are known; without them, these are `[unknown]`.
+    pub(crate) fn of(symbol: Option<&'a str>, module: Option<&'a str>) -> Self {
+        let known = |text: Option<&'a str>| text.unwrap_or(UNKNOWN);
+        Self { address: "", symbol: known(symbol), module: Some(known(module)) }
     }
 
     /// Gives the names of its frames, outermost first: one, or more if a JIT compiler inlined some.

@@ -1,29 +1,21 @@
 //! The lines of a record: headers, stacks, and which event is counted.
 
-use std::collections::BTreeMap;
-
-use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::events::Events;
 use super::frame::FrameLine;
-use super::header::{Header, bare_header, header, plain_event};
+use super::header::{Header, bare_header, header};
+use super::stack;
 use crate::budget::Budget;
 use crate::record::Record;
 use crate::seconds::nanoseconds;
-use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
+use crate::sink::{SampleDetails, SampleSink};
 
 /// Gives the samples of a record: those of the event that fits its profile type.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    let event = Reader::new(sink, &record.budget).read(record.text)?.finish(record.measure.profile_type)?;
-    if let Some(event) = event {
-        // A text without events does not say what its periods are of.
-        sink.weighed_in(if event.is_empty() { "period" } else { event });
-    }
-    Ok(())
+    let events = Reader::new(sink, &record.budget).read(record.text)?;
+    events.keep_those_of(record.measure.profile_type, sink)
 }
-
-/// What the name of an event is counted as.
-const EVENT: usize = 64;
 
 /// Reads line by line.
 struct Reader<'s, 'a, S> {
@@ -31,10 +23,7 @@ struct Reader<'s, 'a, S> {
     budget: &'s Budget,
     /// The event whose stack is being read.
     open: Option<Open<'a>>,
-    /// The plain names of the events with their number.
-    events: BTreeMap<&'a str, usize>,
-    /// The event of each stack that was collected.
-    event_of: Vec<usize>,
+    events: Events<'a>,
 }
 
 /// An event whose stack is being read.
@@ -50,10 +39,10 @@ struct Open<'a> {
 
 impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
     fn new(sink: &'s mut S, budget: &'s Budget) -> Self {
-        Self { sink, budget, open: None, events: BTreeMap::new(), event_of: Vec::new() }
+        Self { sink, budget, open: None, events: Events::default() }
     }
 
-    fn read(mut self, text: &'a [u8]) -> Result<Self, Rejection> {
+    fn read(mut self, text: &'a [u8]) -> Result<Events<'a>, Rejection> {
         let mut lines = text.split_inclusive(|&byte| byte == b'\n').zip(1u64..).peekable();
         while let Some((line, number)) = lines.next() {
             let next = lines.peek().map(|(next, _)| *next);
@@ -61,7 +50,7 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
             whole_line(line).and_then(|line| self.line(line, next)).map_err(at_line)?;
         }
         self.close()?;
-        Ok(self)
+        Ok(self.events)
     }
 
     fn line(&mut self, line: &'a str, next: Option<&[u8]>) -> Result<(), Rejection> {
@@ -93,9 +82,8 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         if header.event.starts_with("PERF_RECORD_") {
             return Ok(());
         }
-        let thread = header.comm.replace(' ', "_").replace(';', ":");
-        let root = self.sink.frame(&thread, FrameDetails { kind: FrameKind::Thread, ..FrameDetails::default() })?;
-        let event = self.event(plain_event(header.event))?;
+        let root = stack::root(header.comm, self.sink)?;
+        let event = self.events.number(header.event, self.budget)?;
         let mut open = Open { header: *header, root, frames: Vec::new(), last: 0, event };
         // Without call chains the only frame stands behind the header, and nothing follows.
         let only = FrameLine::read(header.rest).filter(|_| !header.rest.is_empty());
@@ -106,33 +94,12 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         if only.is_some() { self.close() } else { Ok(()) }
     }
 
-    fn event(&mut self, name: &'a str) -> Result<usize, Rejection> {
-        if let Some(known) = self.events.get(name) {
-            return Ok(*known);
-        }
-        let next = self.events.len();
-        self.budget.take(EVENT)?;
-        self.events.insert(name, next);
-        Ok(next)
-    }
-
     fn close(&mut self) -> Result<(), Rejection> {
-        let Some(Open { header, root, mut frames, event, .. }) = self.open.take() else { return Ok(()) };
-        if frames.is_empty() {
-            frames.push(self.sink.frame("", FrameDetails { kind: FrameKind::Nameless, ..FrameDetails::default() })?);
-        }
-        self.budget.push(&mut frames, root)?;
-        frames.reverse();
-        self.budget.push(&mut self.event_of, event)?;
+        let Some(Open { header, root, frames, event, .. }) = self.open.take() else { return Ok(()) };
+        let stack = stack::closed(frames, root, self.budget, self.sink)?;
+        self.events.add_stack(event, self.budget)?;
         let details = if S::KEEPS_DETAILS { details_of_header(&header, self.sink)? } else { SampleDetails::default() };
-        self.sink.sample(Stack { frames, count: 1, cohort: None, value: 0 }, details)
-    }
-
-    /// Keeps the samples of the event that fits a profile type, and gives its name; none if there is no event.
-    fn finish(self, kind: ProfileType) -> Result<Option<&'a str>, Rejection> {
-        let Some(wanted) = chosen(&self.events, kind)? else { return Ok(None) };
-        self.sink.keep(|place| self.event_of.get(place) == Some(&wanted));
-        Ok(self.events.iter().find(|(_, event)| **event == wanted).map(|(name, _)| *name))
+        self.sink.sample(stack, details)
     }
 }
 
@@ -166,19 +133,6 @@ fn details_of_header<S: SampleSink>(header: &Header<'_>, sink: &mut S) -> Result
     })
 }
 
-/// What a line says of one of its frames.
-fn details_of_line<'a>(line: &'a FrameLine<'_>, name: &'a str) -> FrameDetails<'a> {
-    let marked = name.strip_suffix("_[i]").unwrap_or(name);
-    let symbol = Some(marked.strip_suffix("_[k]").unwrap_or(marked));
-    match line.module() {
-        _ if line.has_no_symbol() => {
-            FrameDetails { symbol, dso: line.dso(), kind: FrameKind::Nameless, ..FrameDetails::default() }
-        }
-        Some("inlined") => FrameDetails { symbol, kind: FrameKind::Inlined, ..FrameDetails::default() },
-        _ => FrameDetails { symbol, dso: line.dso(), ..FrameDetails::default() },
-    }
-}
-
 /// Adds the frames of a line to its event.
 fn add<S: SampleSink>(
     frame: &FrameLine<'_>,
@@ -186,14 +140,8 @@ fn add<S: SampleSink>(
     budget: &Budget,
     sink: &mut S,
 ) -> Result<(), Rejection> {
-    let first = open.frames.len();
-    frame.each_name(|name| -> Result<(), Rejection> {
-        budget.push(&mut open.frames, sink.frame(name, details_of_line(frame, name))?)
-    })?;
-    open.last = first;
-    // The frames of one line come outermost first, those of a stack innermost first.
-    open.frames.get_mut(first..).unwrap_or_default().reverse();
-    Ok(())
+    open.last = open.frames.len();
+    stack::add(frame, &mut open.frames, budget, sink)
 }
 
 /// `file.c:123`, printed below a frame if asked for.
@@ -214,35 +162,4 @@ fn unexpected(line: &str, within: bool) -> Rejection {
     let expected =
         if within { "a frame (address symbol (module)) or the next event" } else { "an event (comm pid time: event:)" };
     Rejection::new(Reason::Malformed, format!("{found:?}, expected {expected}"))
-}
-
-/// The number of the event that a profile of this type is made of; nothing if there is no event at all.
-///
-/// A single event is taken at the labels' word. Of several the first that measures the type is taken, in the order below.
-fn chosen(events: &BTreeMap<&str, usize>, kind: ProfileType) -> Result<Option<usize>, Rejection> {
-    let measures: &[&str] = match kind {
-        ProfileType::Cpu => &["cycles", "cpu-clock", "task-clock"],
-        ProfileType::OffCpu => &["sched:sched_switch"],
-        _ => &[],
-    };
-    let only = events.keys().next().filter(|_| events.len() == 1);
-    let event = only.or_else(|| measures.iter().find(|measure| events.contains_key(*measure)));
-    match event {
-        None if events.is_empty() => Ok(None),
-        Some(&"offcpu-time") => {
-            Err(unit_mismatch("offcpu-time holds time that was added up, expected an event a sample"))
-        }
-        Some(event) => Ok(events.get(event).copied()),
-        None => Err(several(events, kind, measures)),
-    }
-}
-
-fn several(events: &BTreeMap<&str, usize>, kind: ProfileType, measures: &[&str]) -> Rejection {
-    let found: Vec<&str> = events.keys().copied().take(8).collect();
-    let or = if measures.is_empty() { String::new() } else { format!(" or among them {}", measures.join(", ")) };
-    unit_mismatch(&format!("{} profile with the events {}, expected a single one{or}", kind.name(), found.join(", ")))
-}
-
-fn unit_mismatch(detail: &str) -> Rejection {
-    Rejection::new(Reason::UnitMismatch, detail)
 }

@@ -6,10 +6,10 @@ use fleetdiff_schemas::profile::{ProfileType, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
-use super::fixtures::{kind_of, labels, part, window};
+use super::fixtures::{kind_of, labels, options, part, window};
 
 fn total(format: Format, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Result<u64, Rejection> {
-    part(format.decoder(&Options::default()).as_mut(), bytes, labels).map(|profile| profile.total())
+    part(format.decoder(&options(format)).as_mut(), bytes, labels).map(|profile| profile.total())
 }
 
 /// Formats whose records do not say whose they are.
@@ -47,7 +47,7 @@ fn nothing_at_all_is_empty_or_truncated() {
 #[test]
 fn a_decoder_gives_the_same_again() {
     for format in Format::ALL {
-        let mut decoder = format.decoder(&Options::default());
+        let mut decoder = format.decoder(&options(format));
         for (bytes, _) in good(format) {
             let labels = Ok(labels(kind_of(format)));
             let first = decoder.decode(&bytes, &labels);
@@ -61,6 +61,7 @@ fn formats_without_a_time_need_labels_that_say_when() {
     for format in [
         Format::Folded,
         Format::PerfScript,
+        Format::PerfData,
         Format::Speedscope,
         Format::Cpuprofile,
         Format::ChromeTrace,
@@ -110,7 +111,7 @@ fn without_an_owner_the_samples_that_are_lost_are_known() {
 fn rewrites_reach_every_format() {
     let rewrites = Rewrites::parse(&["^(.)[^(]* => $1"]).unwrap();
     for format in Format::ALL.into_iter().filter(|format| *format != Format::Delta) {
-        let mut decoder = format.decoder(&Options { rewrites: rewrites.clone(), ..Options::default() });
+        let mut decoder = format.decoder(&Options { rewrites: rewrites.clone(), ..options(format) });
         let (bytes, samples) = good(format).remove(0);
         let profile = part(decoder.as_mut(), &bytes, &Ok(labels(kind_of(format)))).unwrap();
         assert_eq!(profile.total(), samples);

@@ -6,7 +6,7 @@ use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 
 use super::fixtures::{identity, window};
-use super::jfr_written;
+use super::{jfr_written, perf_data_written};
 
 /// Three events of one thread and one of another, as `perf script` prints them.
 pub const PERF_SCRIPT: &str = "\
@@ -199,6 +199,7 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
             (folded::encode(&profile()).unwrap(), 14),
         ],
         Format::PerfScript => vec![(PERF_SCRIPT.into(), 4)],
+        Format::PerfData => vec![(perf_data_written::good(), 6)],
         Format::Speedscope => vec![(SPEEDSCOPE.into(), 7), (EVENTED.into(), 12)],
         Format::Cpuprofile => vec![(CPUPROFILE.into(), 5)],
         Format::ChromeTrace => vec![(CHROME_TRACE.into(), 6)],

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fleetdiff_formats::names::NameRules;
-use fleetdiff_formats::{Decode, Format, Labels};
+use fleetdiff_formats::{Decode, Format, Labels, Options, Symbols};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::Rejection;
@@ -45,6 +45,12 @@ pub fn window() -> TimeRange {
 /// The type that good records of a format are of.
 pub fn kind_of(format: Format) -> ProfileType {
     if format == Format::Heapprofile { ProfileType::Heap } else { ProfileType::Cpu }
+}
+
+/// The options by which records of a format are read at all: the default ones, but for a format whose functions are looked up elsewhere.
+pub fn options(format: Format) -> Options {
+    let symbols = if format == Format::PerfData { Symbols::ThisMachine } else { Symbols::Nowhere };
+    Options { symbols, ..Options::default() }
 }
 
 pub fn labels(profile_type: ProfileType) -> Labels {

@@ -3,7 +3,7 @@
 use fleetdiff_formats::Format;
 use fleetdiff_formats::compression::gzip;
 
-use super::jfr_written;
+use super::{jfr_written, perf_data_written};
 
 /// One of them.
 pub struct Flood {
@@ -98,6 +98,7 @@ fn chain(name: &'static str, nodes: usize) -> Flood {
 /// Every flood.
 pub fn floods() -> Vec<Flood> {
     let mut floods = binary();
+    floods.extend(recordings());
     floods.extend(texts());
     floods.push(Flood {
         name: "metrics of empty resources",
@@ -106,6 +107,20 @@ pub fn floods() -> Vec<Flood> {
         make: Box::new(|| packed(b"", &[10, 0], large() / 2, b"")),
     });
     floods
+}
+
+fn recordings() -> Vec<Flood> {
+    let perf = |name, piece: &[u8]| {
+        let records = large() / piece.len();
+        let (start, end) = perf_data_written::around(&[perf_data_written::CPU_CLOCK], 0, records * piece.len());
+        flood(name, Format::PerfData, &start, piece, records * piece.len(), &end)
+    };
+    vec![
+        perf("perf data of the shortest records", &perf_data_written::record(5, 0, &[])),
+        perf("perf data of samples", &perf_data_written::sample(0, 7, 7, 1, &[])),
+        perf("perf data of one long stack", &perf_data_written::sample(0, 7, 7, 1, &[1; 8_000])),
+        perf("perf data of processes", &perf_data_written::processes(1_000)),
+    ]
 }
 
 fn binary() -> Vec<Flood> {

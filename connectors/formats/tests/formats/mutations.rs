@@ -9,7 +9,7 @@ use std::fs;
 
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::reading::{Filters, Reading, Unread};
-use fleetdiff_formats::{Decode, Format, Options, compression, otlp};
+use fleetdiff_formats::{Decode, Format, compression, otlp};
 use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use super::changes::{ENOUGH, LIMIT, changes, run, runs};
 use super::examples::good;
-use super::fixtures::{kind_of, labels, recorded, testdata, unweighed};
+use super::fixtures::{kind_of, labels, options, recorded, testdata, unweighed};
 
 /// What the types promise of a decoded profile.
 fn keeps_its_promises(profile: &Profile) {
@@ -58,7 +58,7 @@ struct Outcomes {
 fn demanding(format: Format) -> Reading {
     let (keys, timed) = match format {
         Format::ChromeTrace => ("comm,pid,symbol,parent", true),
-        Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
+        Format::PerfScript | Format::PerfData => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
         Format::Cpuprofile | Format::Stackprof | Format::Otlp => ("symbol,parent", true),
         Format::Gecko => ("comm,pid,dso,symbol,parent", true),
@@ -83,7 +83,7 @@ fn reads_no_worse(
     parts: &[Result<Profile, Rejection>],
     [plain, demanding]: &[Reading; 2],
 ) -> Result<(), TestCaseError> {
-    let options = Options::default();
+    let options = options(format);
     let labels = labels(kind_of(format));
     let read = plain.runs(format, bytes, &labels, &options);
     prop_assert!(!read.is_empty());
@@ -109,7 +109,7 @@ fn reads_no_worse(
 /// Breaks the good records of a format.
 fn outcomes(format: Format) -> Outcomes {
     let seeds = seeds(format);
-    let decoder: RefCell<Box<dyn Decode>> = RefCell::new(format.decoder(&Options::default()));
+    let decoder: RefCell<Box<dyn Decode>> = RefCell::new(format.decoder(&options(format)));
     let outcomes = RefCell::new(Outcomes::default());
     let labels = Ok(labels(kind_of(format)));
     let readings = [Reading::default(), demanding(format)];
@@ -168,6 +168,7 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
         }
         Format::Jfr => seeds.push(unpacked(&fs::read(testdata("java/ap-live.jfr.gz")).unwrap())),
         Format::PerfScript
+        | Format::PerfData
         | Format::Speedscope
         | Format::Cpuprofile
         | Format::ChromeTrace
@@ -181,7 +182,7 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
 
 fn recorded_profile(file: &str, format: Format) -> Profile {
     let bytes = fs::read(recorded(file)).unwrap();
-    format.decoder(&Options::default()).decode(&bytes, &Ok(labels(kind_of(format)))).remove(0).unwrap()
+    format.decoder(&options(format)).decode(&bytes, &Ok(labels(kind_of(format)))).remove(0).unwrap()
 }
 
 /// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder; the first two soon.
@@ -194,6 +195,7 @@ fn expected(format: Format) -> &'static [Reason] {
         Format::Pprof => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch, Empty],
         Format::Folded => &[Truncated, Malformed, NegativeValue, TooLarge, UnitMismatch],
         Format::PerfScript => &[Truncated, Malformed, Empty],
+        Format::PerfData => &[Truncated, Malformed, UnsupportedType],
         Format::Speedscope => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch],
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
         Format::Stackprof => &[Truncated, Malformed, IndexOutOfRange, UnsupportedType, TooLarge],
@@ -231,6 +233,11 @@ fn mutated_folded() {
 #[test]
 fn mutated_perf_script() {
     broken_records_harm_nobody(Format::PerfScript);
+}
+
+#[test]
+fn mutated_perf_data() {
+    broken_records_harm_nobody(Format::PerfData);
 }
 
 #[test]

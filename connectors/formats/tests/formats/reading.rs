@@ -12,7 +12,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
-use super::fixtures::{kind_of, labels, recorded, unweighed, written_out};
+use super::fixtures::{kind_of, labels, options, recorded, unweighed, written_out};
 
 /// Labels of a file that nothing is known of but its type.
 pub fn of_file(kind: ProfileType) -> Labels {
@@ -21,7 +21,7 @@ pub fn of_file(kind: ProfileType) -> Labels {
 
 /// The one run of a file.
 pub fn read_as(reading: &Reading, format: Format, bytes: &[u8], kind: ProfileType) -> Result<Run, Unread> {
-    let mut runs = reading.runs(format, bytes, &of_file(kind), &Options::default());
+    let mut runs = reading.runs(format, bytes, &of_file(kind), &options(format));
     assert_eq!(runs.len(), 1);
     runs.remove(0)
 }
@@ -51,8 +51,8 @@ pub fn listed(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
 
 fn reads_like_its_decoder(format: Format, bytes: &[u8], kind: ProfileType, what: &str) {
     let labels = labels(kind);
-    let decoded = format.decoder(&Options::default()).decode(bytes, &Ok(labels.clone()));
-    let runs = Reading::default().runs(format, bytes, &labels, &Options::default());
+    let decoded = format.decoder(&options(format)).decode(bytes, &Ok(labels.clone()));
+    let runs = Reading::default().runs(format, bytes, &labels, &options(format));
     let read: Vec<Result<Profile, Unread>> =
         runs.into_iter().map(|run| run.map(|run| unweighed(&run.profile))).collect();
     // A file of memory holds what is in use beside what was allocated; a reading is of one type.
@@ -108,8 +108,8 @@ fn what_cannot_be_decoded_cannot_be_read() {
     for format in Format::ALL {
         let (bytes, _) = good(format).remove(0);
         let cut = &bytes[..bytes.len() / 2];
-        let decoded = format.decoder(&Options::default()).decode(cut, &Ok(labels(kind_of(format)))).remove(0);
-        let read = Reading::default().runs(format, cut, &labels(kind_of(format)), &Options::default()).remove(0);
+        let decoded = format.decoder(&options(format)).decode(cut, &Ok(labels(kind_of(format)))).remove(0);
+        let read = Reading::default().runs(format, cut, &labels(kind_of(format)), &options(format)).remove(0);
         let (read, decoded) = (
             read.map(|run| run.profile),
             decoded.map_err(|fault| Unread::Rejected(Rejection { detail: String::new(), ..fault })),

@@ -132,7 +132,7 @@ struct Unequal {
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => {
-            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile), Chrome's traces, Firefox's profiler, stackprof or Pyroscope"
+            "give profiles in pprof, folded stacks, perf.data, perf script's text, or the JSON of speedscope, V8 (.cpuprofile, .heapprofile), Chrome's traces, Firefox's profiler, stackprof or Pyroscope"
         }
         Unreadable::OtherType { .. } => {
             "give files of one type, or choose one that both sides hold with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
@@ -158,6 +158,9 @@ fn explained(fault: Unreadable) -> Failure {
                 if fault.reason == Reason::UnsupportedType && fault.detail.contains("no samples of") =>
             {
                 "give a profile of samples: of the processor (cpu), of passing time (wall), of memory (heap) or of locks (mutex)"
+            }
+            Fault::Rejected(fault) if fault.detail.starts_with("a recording of perf (perf.data)") => {
+                "perf script resolves what the recording needs on the machine on which it was made; give the text that it writes"
             }
             Fault::Rejected(fault) if fault.reason == Reason::Empty => {
                 "check how it was recorded: a program that slept, or a sampler without permission, leaves no samples"

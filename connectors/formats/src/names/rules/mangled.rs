@@ -16,6 +16,15 @@ const LONGEST: usize = 16 * 1024;
 
 /// A mangled name written out; nothing if it is none.
 pub(super) fn demangled(name: &str) -> Option<String> {
+    written_out(name, &DemangleOptions::new())
+}
+
+/// The same without what a function takes and gives, as perf has it.
+pub(crate) fn demangled_as_by_perf(name: &str) -> Option<String> {
+    written_out(name, &DemangleOptions::new().no_params().no_return_type())
+}
+
+fn written_out(name: &str, options: &DemangleOptions) -> Option<String> {
     if name.len() > LONGEST {
         return None;
     }
@@ -27,7 +36,7 @@ pub(super) fn demangled(name: &str) -> Option<String> {
         // macOS has one underscore more.
         let begins = name.find('Z')?;
         let name = format!("_{}", name.get(begins..)?);
-        Symbol::new(name.as_bytes()).ok()?.structured_demangle(&mut text, &DemangleOptions::new()).ok()?;
+        Symbol::new(name.as_bytes()).ok()?.structured_demangle(&mut text, options).ok()?;
     }
     Some(text.text).filter(|text| !text.is_empty())
 }
