@@ -252,7 +252,7 @@ impl Reader {
             }
             give_admitted(admitted, give);
         }
-        place.next_offset = offset.saturating_add(1);
+        place.next_offset = self.history.after_lost(partition, offset.saturating_add(1));
         if let Some(bookmarks) = &mut place.bookmarks
             && bookmarks.is_due(self.admission.watermark(partition))
         {

@@ -21,6 +21,8 @@ pub struct History {
     first: BTreeMap<i32, (i64, Option<Nanos>)>,
     /// Partitions that were idle at the end, with the offset that was to be read next.
     resting: BTreeMap<i32, i64>,
+    /// Where each partition went on after records that were deleted before they were read, by the first of them.
+    lost: BTreeMap<(i32, i64), i64>,
     written_before: Hop,
 }
 
@@ -89,6 +91,9 @@ impl History {
                 Decision::Back { source: of, partition, offset, .. } if of == source => {
                     history.gave(*partition, *offset)
                 }
+                Decision::Lost { source: of, partition, offset, next_offset } if of == source => {
+                    history.lost.insert((*partition, *offset), *next_offset);
+                }
                 _ => {}
             }
         }
@@ -140,6 +145,15 @@ impl History {
             return Ok(Beginning::New(Hop(0)));
         }
         Err(Gone::Deleted { partition, was, is })
+    }
+
+    /// The offset that is read next at this one: after what an earlier run has lost there. That may look in this run as if nothing had ever
+    /// been there.
+    pub fn after_lost(&self, partition: i32, mut offset: i64) -> i64 {
+        while let Some(next) = self.lost.get(&(partition, offset)).filter(|next| **next > offset) {
+            offset = *next;
+        }
+        offset
     }
 
     /// Whether a partition was idle at the end of the log, and is where it was then or further.

@@ -26,7 +26,12 @@ impl Reader {
         let bookmarks = self.bookmarks_from(partition, offset);
         self.partitions.insert(
             partition,
-            Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread(self.wall.instant()) },
+            Place {
+                next_offset: self.history.after_lost(partition, offset),
+                is_unread: true,
+                bookmarks,
+                ..Place::unread(self.wall.instant())
+            },
         );
         match beginning {
             Beginning::Known => Ok(()),
@@ -42,7 +47,7 @@ impl Reader {
         self.admission.resume(partition, known);
         let place = Place {
             state: watermark.map_or(PartitionState::Silent, PartitionState::Watermark),
-            next_offset: offset,
+            next_offset: self.history.after_lost(partition, offset),
             first: watermark,
             resumed_at: (offset, from.last),
             bookmarks: self.every.map(|every| Bookmarks::resumed(from, every)),

@@ -49,6 +49,15 @@ fn what_is_deleted_before_it_was_read_is_lost_and_what_was_read_is_missed() {
 }
 
 #[test]
+fn a_partition_that_rests_after_what_was_lost_rests_where_that_never_was() {
+    let lost = |offset, next_offset| Decision::Lost { source: "t".to_owned(), partition: 0, offset, next_offset };
+    let history = History::of("t", &[begun(0, 0, 0), lost(5, 8), lost(8, 9), idle(Some(9))], Hop(9));
+    let next = |offset| history.after_lost(0, offset);
+    assert_eq!((next(4), next(5), next(6), next(8), next(9)), (4, 9, 6, 9, 9));
+    assert_eq!((history.after_lost(1, 5), history.rests(0, next(5)), history.rests(0, 5)), (5, true, false));
+}
+
+#[test]
 fn the_first_record_must_be_the_one_that_was_first() {
     let history = History::of("t", &[begun(0, 5, 0), first(0, 6, 60)], Hop(9));
     assert_eq!(history.take_first(0, 6, Some(Nanos(60))), Ok(false));
