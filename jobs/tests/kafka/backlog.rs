@@ -42,7 +42,7 @@ fn profile(pod: usize, hop: u64, behind: u64) -> Profile {
         let count = 1 + (serial.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (leaf % 60)) % 3;
         Stack { frames: vec![0, leaf_number], count, cohort: None, value: 0 }
     };
-    let since = if pod % PARTITIONS == 0 { hop } else { hop + behind };
+    let since = if pod.is_multiple_of(PARTITIONS) { hop } else { hop + behind };
     let begin = Nanos::from_seconds(1_800_000_000 + i64::try_from(since).unwrap() * 10);
     Profile {
         identity: Arc::new(Identity {
@@ -71,7 +71,8 @@ fn send(hops: u64, behind: u64) {
     let producer: BaseProducer = config.create().unwrap();
     for (hop, pod) in (0..hops).flat_map(|hop| (0..PODS).map(move |pod| (hop, pod))) {
         let profile = profile(pod, hop, behind);
-        let (partition, payload) = (i32::try_from(pod % PARTITIONS).unwrap(), delta::encode(&[profile.clone()]));
+        let (partition, payload) =
+            (i32::try_from(pod % PARTITIONS).unwrap(), delta::encode(std::slice::from_ref(&profile)));
         let at = profile.window.end.0 / 1_000_000;
         let mut record = BaseRecord::<[u8], [u8]>::to(TOPIC).partition(partition).timestamp(at).payload(&payload);
         while let Err((error, back)) = producer.send(record) {

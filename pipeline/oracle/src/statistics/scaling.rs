@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::number::length_float;
 
-use super::tails::{ln_f1_tail, t_quantile};
+use super::tails::{bisect, ln_f1_tail, t_quantile};
 
 /// An elasticity of at most this is none.
 const BAND: f64 = 0.05;
@@ -149,6 +149,7 @@ impl Course {
         if information(&expected(0.0)) <= 1e-12 * sums.iter().sum::<f64>() {
             return None;
         }
+        // What was seen, less what is expected, by load: falls with beta.
         let met: f64 =
             (0..replicates).flat_map(|k| minutes().map(move |w| (w, k))).map(|(w, k)| seen(w, k) * self.load[w]).sum();
         let score = |beta: f64| -> f64 {
@@ -160,18 +161,11 @@ impl Course {
             };
             met - (0..replicates).filter(|&k| sums[k] > 0.0).map(|k| sums[k] * centre(k)).sum::<f64>()
         };
-        let (mut low, mut high) = (-19.0, 19.0);
+        let (low, high) = (-19.0, 19.0);
         if sums.iter().all(|&sum| sum == 0.0) || score(low) <= 0.0 || score(high) >= 0.0 {
             return None;
         }
-        for _ in 0..70 {
-            let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
-                break;
-            }
-            if score(middle) > 0.0 { low = middle } else { high = middle }
-        }
-        let beta = 0.5 * (low + high);
+        let beta = bisect(low, high, |beta| score(beta) > 0.0);
         let table = expected(beta);
         let of = |w: usize, k: usize| (seen(w, k) - table[w][k].0) * table[w][k].1;
         let information = information(&table);
