@@ -163,7 +163,7 @@ fn what_keeps_a_run_from_the_outside_is_said_first() {
     closing().writing(50, 97).says(Condition::Closing, &[]);
     closing().writing(50, 97).retried("tables", 98, "the disk is full").says(
         Condition::SinkBlocked,
-        &["tables cannot be written since 1970-01-01T00:01:38Z (2 s)", "the disk is full"],
+        &["tables cannot be written since 1970-01-12T13:46:38Z (2 s)", "the disk is full"],
     );
     closing().writing(50, 90).trouble(75, "x").says(
         Condition::SinkBlocked,
