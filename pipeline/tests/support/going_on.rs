@@ -76,6 +76,11 @@ impl Taken {
         Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
     }
 
+    /// How many hops have rows from this one on.
+    pub fn hops_from(&self, from: Hop) -> usize {
+        self.hops.iter().filter(|(hop, _)| *hop >= from).count()
+    }
+
     /// How many checkpoints were taken.
     pub fn count(&self) -> usize {
         self.checkpoints.len()
