@@ -57,7 +57,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// Writes its bytes.
     ///

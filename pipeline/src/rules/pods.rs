@@ -4,7 +4,9 @@
 //! batching can change which of two duplicates is kept, where warm-up begins, what a pod's requests are, or between
 //! which snapshots of a process an interval lies.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+mod duplicates;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
@@ -14,6 +16,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
+use self::duplicates::Duplicates;
 use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
 use super::cumulative::{PathSamples, Process, Snapshot, Taken};
 use super::requests::{CountedWindow, Part, Served};
@@ -95,8 +98,7 @@ pub struct Decided {
 /// What is remembered about one pod of one service.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PodHistory {
-    seen: HashSet<ProfileKey>,
-    seen_order: VecDeque<(Hop, ProfileKey)>,
+    seen: Duplicates,
     first_sight: BTreeMap<Build, Sight>,
     processes: BTreeMap<ProcessKey, Process>,
     alive_until: BTreeMap<(Build, Option<Nanos>), Nanos>,
@@ -114,7 +116,6 @@ struct Sight {
     last: Hop,
 }
 
-type ProfileKey = (Build, Option<Nanos>, ProfileType, TimeRange, u128);
 type ProcessKey = (Build, ProfileType, Option<Nanos>);
 type RequestsKey = (Build, ProfileType, Cohort, Nanos, Nanos);
 
@@ -212,7 +213,6 @@ impl PodHistory {
     pub fn tidy(&mut self, hop: Hop, rules: &PodRules) -> bool {
         self.forget(hop, rules);
         self.seen.shrink_to_fit();
-        self.seen_order.shrink_to_fit();
         let is_blank = self.seen.is_empty()
             && self.first_sight.is_empty()
             && self.processes.is_empty()
@@ -269,13 +269,7 @@ impl PodHistory {
 
     fn forget(&mut self, hop: Hop, rules: &PodRules) {
         let window = rules.window;
-        while let Some((at, _)) = self.seen_order.front()
-            && at.plus(window) <= hop
-        {
-            if let Some((_, key)) = self.seen_order.pop_front() {
-                self.seen.remove(&key);
-            }
-        }
+        self.seen.forget(hop, window);
         self.requests.retain(|_, (_, at)| at.plus(window) > hop);
         self.served.forget(hop, rules.clock, window);
         self.alive_until.retain(|_, at| rules.clock.hop_of(*at).plus(window) > hop);
@@ -311,11 +305,7 @@ impl PodHistory {
         let identity = &profile.identity;
         let key =
             (identity.build.clone(), identity.process_start, profile.profile_type, profile.window, profile.content);
-        let new = self.seen.insert(key.clone());
-        if new {
-            self.seen_order.push_back((hop, key));
-        }
-        new
+        self.seen.is_new(hop, key)
     }
 
     /// When the process of a profile began: as the sender says, else when its pod was first seen with this build. A pod that was

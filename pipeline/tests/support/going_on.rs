@@ -76,11 +76,6 @@ impl Taken {
         Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
     }
 
-    /// How many hops have rows from this one on.
-    pub fn hops_from(&self, from: Hop) -> usize {
-        self.hops.iter().filter(|(hop, _)| *hop >= from).count()
-    }
-
     /// How many checkpoints were taken.
     pub fn count(&self) -> usize {
         self.checkpoints.len()
@@ -89,18 +84,6 @@ impl Taken {
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
     pub fn go_on(&self, number: usize, workers: usize, what: &str) -> Self {
         let checkpoint = Checkpoint::from_bytes(&self.bytes(number % self.count())).unwrap();
-        self.go_on_from(checkpoint, number, workers, what)
-    }
-
-    /// The bytes of one of the checkpoints.
-    pub fn bytes(&self, number: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.checkpoints[number].write_to(&mut bytes).unwrap();
-        bytes
-    }
-
-    /// [`Self::go_on`] from a checkpoint of any run of the same records.
-    pub fn go_on_from(&self, checkpoint: Checkpoint, number: usize, workers: usize, what: &str) -> Self {
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
         let run = Self::after(Some(checkpoint), &self.config, &self.partitions, workers, every, Collected::default());
@@ -111,6 +94,13 @@ impl Taken {
         }
         assert_eq!(expected.len(), got.len(), "{what}: hops after the checkpoint of {from:?}");
         run
+    }
+
+    /// The bytes of one of the checkpoints.
+    pub fn bytes(&self, number: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.checkpoints[number].write_to(&mut bytes).unwrap();
+        bytes
     }
 
     /// The number of the checkpoint that is nearest to a hop.
