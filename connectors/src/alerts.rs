@@ -28,8 +28,6 @@ pub struct AlertLog {
     position: usize,
     /// Number of alerts of this run so far.
     alerts: u64,
-    /// Whether something that failed may have left bytes after those of this run.
-    is_torn: bool,
 }
 
 impl AlertLog {
@@ -43,7 +41,7 @@ impl AlertLog {
         std::fs::create_dir_all(root).map_err(|error| unwritable(root, &error))?;
         let file = OpenOptions::new().append(true).create(true).open(&path).map_err(refused)?;
         let existing = std::fs::read(&path).map_err(refused)?;
-        Ok(Self { path, file, existing, position: 0, alerts: 0, is_torn: false })
+        Ok(Self { path, file, existing, position: 0, alerts: 0 })
     }
 
     /// The time of the last alert that an earlier run wrote, whole or in part.
@@ -71,17 +69,15 @@ impl AlertLog {
             return Ok(());
         }
         let before = self.position();
-        self.append_lines(&ordered).inspect_err(|_| {
-            (self.position, self.alerts) = before;
-            self.is_torn = true;
-        })
+        self.append_lines(&ordered).inspect_err(|_| (self.position, self.alerts) = before)
     }
 
     fn append_lines(&mut self, alerts: &[&Alert]) -> Result<(), OutputError> {
         let refused = |error| unwritable(&self.path, &error);
-        if std::mem::take(&mut self.is_torn) {
-            let kept = self.existing.len().max(self.position);
-            self.file.set_len(u64::try_from(kept).unwrap_or(u64::MAX)).map_err(refused)?;
+        let kept = u64::try_from(self.existing.len().max(self.position)).unwrap_or(u64::MAX);
+        // What failed before may have left lines, and a part of one.
+        if self.file.metadata().map_err(refused)?.len() > kept {
+            self.file.set_len(kept).map_err(refused)?;
         }
         alerts.iter().try_for_each(|alert| self.append_line(&format!("{}\n", alert.line())))?;
         self.file.sync_data().map_err(|error| unwritable(&self.path, &error))

@@ -98,7 +98,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     fn write(&mut self, one: &T) -> std::io::Result<()> {
         let line = format!("{}\n", serde_json::to_string(one)?);
         // What failed before may have left a part of a line.
-        if self.file.metadata()?.len() != self.length {
+        if self.file.metadata()?.len() > self.length {
             self.file.set_len(self.length)?;
         }
         self.file.write_all(line.as_bytes())?;

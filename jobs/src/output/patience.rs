@@ -75,40 +75,29 @@ impl Patience {
         what: &'static str,
         mut attempt: impl FnMut() -> Result<T, E>,
     ) -> Result<T, E> {
-        let first = match (attempt(), &self.0) {
-            (Err(error), Some(wait)) if error.may_pass() => Failed { error, wait, what },
-            (done, _) => return done,
-        };
-        first.repeat(attempt)
-    }
-}
-
-/// Something that has failed, and that may pass.
-struct Failed<'w, E> {
-    error: E,
-    wait: &'w Wait,
-    what: &'static str,
-}
-
-impl<E: MayPass> Failed<'_, E> {
-    fn repeat<T>(self, mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-        let Self { mut error, wait, what } = self;
-        let (since, mut pause) = (Instant::now(), FIRST);
-        tracing::error!("{}; {what} are tried again until they are written, and nothing closes before", said(&error));
+        let Some(wait) = &self.0 else { return attempt() };
+        let (mut since, mut pause) = (None, FIRST);
         let done = loop {
+            let error = match attempt() {
+                Err(error) if error.may_pass() => error,
+                done => break done,
+            };
+            let since = *since.get_or_insert_with(|| {
+                let error = said(&error);
+                tracing::error!("{error}; {what} are tried again until they are written, and nothing closes before");
+                Instant::now()
+            });
             wait.pulse.retries(what, said(&error), since);
             if wait.is_ended_within(pause) {
                 break Err(error);
             }
             pause = (pause * 2).min(LONGEST);
-            match attempt() {
-                Err(again) if again.may_pass() => error = again,
-                done => break done,
-            }
         };
-        wait.pulse.retries_no_more(what);
-        if done.is_ok() {
-            tracing::warn!("{what} are written again, after {} s; nothing is lost", since.elapsed().as_secs());
+        if let Some(since) = since {
+            wait.pulse.retries_no_more(what);
+            if done.is_ok() {
+                tracing::warn!("{what} are written again, after {} s; nothing is lost", since.elapsed().as_secs());
+            }
         }
         done
     }

@@ -12,10 +12,8 @@ use fleetdiff_schemas::delta;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
-use rdkafka::ClientConfig;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
+use crate::chaos::records::{Record, Sender};
 use crate::chaos::{make, number};
 use crate::program::{brokers, start, text};
 use crate::results::of_folder;
@@ -69,22 +67,16 @@ fn profile(pod: usize, hop: u64, behind: u64) -> Profile {
 
 /// Sends one record a profile, hop after hop.
 fn send(hops: u64, behind: u64) {
-    let mut config = ClientConfig::new();
-    config.set("bootstrap.servers", brokers()).set("linger.ms", "50").set("compression.type", "zstd");
-    let producer: BaseProducer = config.create().unwrap();
-    for (hop, pod) in (0..hops).flat_map(|hop| (0..PODS).map(move |pod| (hop, pod))) {
-        let profile = profile(pod, hop, behind);
-        let (partition, payload) =
-            (i32::try_from(pod % PARTITIONS).unwrap(), delta::encode(std::slice::from_ref(&profile)));
-        let at = profile.window.end.0 / 1_000_000;
-        let mut record = BaseRecord::<[u8], [u8]>::to(TOPIC).partition(partition).timestamp(at).payload(&payload);
-        while let Err((error, back)) = producer.send(record) {
-            assert_eq!(error, KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull));
-            producer.poll(Duration::from_millis(10));
-            record = back;
-        }
+    let sender = Sender::to(brokers(), TOPIC);
+    for hop in 0..hops {
+        let records = (0..PODS).map(|pod| {
+            let profile = profile(pod, hop, behind);
+            let partition = i32::try_from(pod % PARTITIONS).unwrap();
+            let (at, payload) = (profile.window.end.0 / 1_000_000, delta::encode(&[profile]));
+            Record { partition, at, payload, headers: None }
+        });
+        sender.send(&records.collect::<Vec<_>>());
     }
-    producer.flush(Duration::from_secs(120)).unwrap();
 }
 
 /// The most memory that the process had until it ended.

@@ -16,7 +16,7 @@ mod damage;
 #[path = "chaos/random_faults.rs"]
 mod random_faults;
 #[path = "chaos/records.rs"]
-mod records;
+pub mod records;
 #[path = "chaos/subject.rs"]
 mod subject;
 #[path = "chaos/three_brokers.rs"]

@@ -65,6 +65,13 @@ struct Thread {
     has_ended: bool,
 }
 
+impl Thread {
+    /// One of which nothing is known but its process.
+    fn of(pid: i32) -> Self {
+        Self { pid, comm: None, space: AddressSpace::default(), has_ended: false }
+    }
+}
+
 /// The machine at the time of the record that was taken last.
 pub(super) struct Machine<'b> {
     threads: HashMap<i32, Thread, foldhash::fast::RandomState>,
@@ -152,18 +159,12 @@ impl<'b> Machine<'b> {
             if known.is_none() {
                 self.budget.take(THREAD)?;
             }
-            let thread = self.threads.entry(tid).or_insert_with(|| Thread {
-                pid,
-                comm: None,
-                space: AddressSpace::default(),
-                has_ended: false,
-            });
+            let thread = self.threads.entry(tid).or_insert_with(|| Thread::of(pid));
             thread.pid = pid;
             thread.space = space.unwrap_or_else(|| thread.space.clone());
             return Ok(thread);
         }
-        let known = self.threads.entry(tid);
-        Ok(known.or_insert_with(|| Thread { pid, comm: None, space: AddressSpace::default(), has_ended: false }))
+        Ok(self.threads.entry(tid).or_insert_with(|| Thread::of(pid)))
     }
 
     /// What the first thread of a process has mapped.
@@ -171,13 +172,7 @@ impl<'b> Machine<'b> {
         if !self.threads.contains_key(&pid) {
             self.budget.take(THREAD)?;
         }
-        let leader = self.threads.entry(pid).or_insert_with(|| Thread {
-            pid,
-            comm: None,
-            space: AddressSpace::default(),
-            has_ended: false,
-        });
-        Ok(leader.space.clone())
+        Ok(self.threads.entry(pid).or_insert_with(|| Thread::of(pid)).space.clone())
     }
 
     fn forget(&mut self, tid: i32) {
