@@ -11,6 +11,7 @@ pub mod crash;
 pub mod files;
 pub mod kafka;
 pub mod lock;
+pub mod meeting;
 pub mod output;
 pub mod parquet;
 pub mod pull;

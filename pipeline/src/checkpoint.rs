@@ -27,12 +27,13 @@ use self::collected::{Collected, States};
 use crate::counts::functions::FunctionTable;
 use crate::run::readers::Readers;
 
+/// The states of another process, as if they were one.
+const OF_ANOTHER: &str = "";
+
 /// What is kept from hop to hop, on one worker.
 pub trait State {
     /// Its name in a checkpoint.
     const NAME: &'static str;
-    /// Whether it is that of sources, which pass a boundary before all others, and of which one is small.
-    const IS_FIRST: bool = false;
 
     /// Saves it.
     fn save(&self, to: &mut Saving);
@@ -87,6 +88,12 @@ impl Checkpoint {
         self
     }
 
+    /// The same without names and call paths, for a process that asks another one for them.
+    #[must_use]
+    pub(crate) fn without_names(&self) -> Self {
+        Self { hop: self.hop, states: self.states.clone(), names: Image::default() }
+    }
+
     /// The offset of each partition of a source from which it must be read again.
     ///
     /// # Errors
@@ -100,13 +107,16 @@ impl Checkpoint {
 
 /// Where checkpoints go.
 pub trait Keep: Send {
-    /// Whether another checkpoint is wanted now. Asked once a boundary; one that is not wanted costs nothing.
+    /// Whether another checkpoint is wanted now. Asked before event time passes a boundary; one that is not wanted costs nothing.
     fn is_ready(&self) -> bool {
         true
     }
 
     /// Takes a checkpoint.
     fn keep(&mut self, checkpoint: Checkpoint);
+
+    /// There is none at this boundary, although one was wanted.
+    fn refused(&mut self, _: Hop) {}
 }
 
 /// The checkpoints of a run: how often they are taken, where they go, and with which one it began. Shared by all workers.
@@ -153,7 +163,16 @@ impl Checkpoints {
         self.begun_with.as_ref().map(|begun| begun.hop)
     }
 
-    /// A worker has all its states.
+    /// Of a run in so many processes, of which this is the first: each of the others gives its states with [`Self::take_from`].
+    #[must_use]
+    pub(crate) fn awaiting(self, others: usize) -> Self {
+        if let Some(taken) = &self.taken {
+            taken.lock().others = others;
+        }
+        self
+    }
+
+    /// A worker of this process, which has so many, has all its states.
     pub fn loaded(&self, workers: usize) {
         if let Some(begun) = &self.begun_with
             && begun.loaded.fetch_add(1, Ordering::AcqRel) + 1 >= workers
@@ -177,6 +196,36 @@ impl Checkpoints {
         image.map_or_else(|| Ok(FunctionTable::default()), Image::table)
     }
 
+    /// Event time is about to pass this hop. Gives the boundary at which there will be a checkpoint, if there is a new one and another is
+    /// wanted. Asked in one place of a run, which says it to all workers before it lets anything close.
+    pub(crate) fn decide(&self, hop: Hop) -> Option<Hop> {
+        let taken = self.taken.as_ref()?;
+        let boundary = taken.boundary(hop);
+        (boundary > self.begun_from().unwrap_or_default() && taken.lock().decide(boundary)).then_some(boundary)
+    }
+
+    /// There will be a checkpoint at this boundary.
+    pub(crate) fn want(&self, boundary: Hop) {
+        if let Some(taken) = &self.taken {
+            taken.lock().want(boundary);
+        }
+    }
+
+    /// The states of another process at a boundary.
+    pub(crate) fn take_from(&self, process: usize, of: Checkpoint, table: &FunctionTable) {
+        let Some(taken) = &self.taken else { return };
+        let mut collected = taken.lock();
+        let complete = collected.take(of.hop, (OF_ANOTHER, process), of.states);
+        collected.keep_if_complete(of.hop, complete, table);
+    }
+
+    /// Another process has no states at this boundary.
+    pub(crate) fn refused_by_another(&self, boundary: Hop) {
+        if let Some(taken) = &self.taken {
+            taken.lock().refuse(boundary);
+        }
+    }
+
     /// What saves the state of that name on a worker, which is given what was saved of it. All names must be asked for before anything
     /// is closed.
     ///
@@ -189,7 +238,7 @@ impl Checkpoints {
         state: &mut S,
     ) -> Result<Keeper, Unreadable> {
         if let Some(taken) = &self.taken {
-            taken.lock().expected.insert(S::NAME);
+            taken.lock().expect(S::NAME, worker);
         }
         let held = self.begun_with.as_ref().map(|begun| begun.read());
         if let Some(checkpoint) = held.as_ref().and_then(|held| held.as_ref()) {
@@ -201,7 +250,6 @@ impl Checkpoints {
             taken: self.taken.clone(),
             table: Arc::clone(table),
             worker,
-            workers,
             begun_from,
             saved: begun_from,
         })
@@ -230,7 +278,6 @@ pub struct Keeper {
     taken: Option<Arc<Taken>>,
     table: Arc<FunctionTable>,
     worker: usize,
-    workers: usize,
     begun_from: Hop,
     /// The last boundary.
     saved: Hop,
@@ -251,21 +298,18 @@ impl Keeper {
             return None;
         }
         let before = std::mem::replace(&mut self.saved, last);
-        let passed =
-            if S::IS_FIRST { taken.lock().open(before, last, taken.every) } else { taken.lock().wanted(before, last) };
+        let passed = taken.lock().wanted(before, last);
         for boundary in passed {
             let mut saving = Saving::new(boundary, self.worker);
             state.save(&mut saving);
             let mut collected = taken.lock();
-            let complete = match saving.into_parts() {
-                Some(parts) => collected.take(boundary, (S::NAME, self.worker), parts, self.workers),
+            match saving.into_parts() {
+                Some(parts) => {
+                    let of_state = States::from([(S::NAME.to_owned(), parts)]);
+                    let complete = collected.take(boundary, (S::NAME, self.worker), of_state);
+                    collected.keep_if_complete(boundary, complete, &self.table);
+                }
                 None => collected.refuse(boundary),
-            };
-            if let Some(mut states) = complete {
-                states.values_mut().for_each(|parts| parts.sort_unstable());
-                // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.
-                let names = Image::of(&self.table);
-                collected.keep.keep(Checkpoint { hop: boundary, states, names });
             }
         }
         Some(last)

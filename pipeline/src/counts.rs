@@ -19,6 +19,7 @@ pub mod ids;
 pub mod load;
 pub mod merged;
 mod numbered;
+pub(crate) mod numbers;
 pub(crate) mod paths;
 pub(crate) mod plane;
 mod rounds;

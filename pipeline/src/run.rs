@@ -1,5 +1,6 @@
-//! Running the dataflow: several workers in one process, each with its own sources.
+//! Running the dataflow: several workers, each with its own sources, in one process or in several.
 
+pub mod cluster;
 mod error;
 pub mod in_memory;
 pub mod pulse;
@@ -23,6 +24,7 @@ use timely::dataflow::operators::core::unordered_input::{UnorderedHandle, Unorde
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
+use self::cluster::{Cluster, Doing};
 use self::pulse::{MemoryVitals, Pulse, Watched};
 use self::reader::{AHEAD, Reader};
 use self::readers::Readers;
@@ -97,31 +99,68 @@ pub fn run_service(
     sink: Box<dyn Sink>,
     service: Service,
 ) -> Result<Ended, RunError> {
+    run_as(config, workers, sources, sink, service, None)
+}
+
+/// [`run_service`] as one of the processes of a run. The sink of a process that is not the first is given nothing.
+///
+/// # Errors
+/// See [`RunError`]. A bad record is no error.
+pub fn run_in_cluster(
+    config: &Config,
+    cluster: Cluster,
+    sources: Arc<SourceFactory>,
+    sink: Box<dyn Sink>,
+    service: Service,
+) -> Result<Ended, RunError> {
+    run_as(config, cluster.shape().workers, sources, sink, service, Some(cluster))
+}
+
+fn run_as(
+    config: &Config,
+    workers: usize,
+    sources: Arc<SourceFactory>,
+    sink: Box<dyn Sink>,
+    service: Service,
+    cluster: Option<Cluster>,
+) -> Result<Ended, RunError> {
     let sink = SharedSink::new(Box::new(Watched::new(sink, service.pulse.clone())));
+    let elsewhere = cluster.as_ref().and_then(Cluster::elsewhere);
+    let checkpoints = service.checkpoints.clone();
+    let checkpoints = cluster.iter().fold(checkpoints, |checkpoints, cluster| checkpoints.awaiting(cluster.awaited()));
     let shared = Shared {
-        common: Common::new(service.checkpoints.clone())?,
+        common: Common::new(checkpoints, elsewhere)?,
         limits: service.limits.clone().unwrap_or_else(|| LimitsInForce::of(&service.decisions, config.limits)),
-        sink: sink.clone(),
+        sink,
         service,
+        workers: workers.max(1),
         broken_off: Arc::default(),
         failure: Arc::default(),
     };
     let for_workers = (config.clone(), shared.clone());
-    let guards = timely::execute(timely::Config::process(workers.max(1)), move |worker| {
+    let work = move |worker: &mut Worker| {
         let (config, shared) = &for_workers;
         work(worker, config, shared, sources.as_ref());
-    })
-    .map_err(RunError::Worker)?;
-    for ended in guards.join() {
-        ended.map_err(|_| RunError::Panic)?;
+    };
+    let (builders, joined) = match cluster {
+        Some(cluster) => {
+            let (builders, joined) = cluster.start(shared.doing()).map_err(|error| RunError::Worker(error.to_string()))?;
+            (builders, Some(joined))
+        }
+        None => {
+            let built = timely::CommunicationConfig::Process(shared.workers).try_build().map_err(RunError::Worker)?;
+            (built.0, None)
+        }
+    };
+    let others = Box::new(());
+    let guards = timely::execute::execute_from(builders, others, timely::WorkerConfig::default(), work);
+    let ended = guards.map_err(RunError::Worker).and_then(|guards| shared.ended(guards.join()));
+    match (joined, &ended) {
+        (Some(joined), Ok(_)) => joined.end(),
+        (Some(joined), Err(why)) => joined.fail(&why.to_string()),
+        (None, _) => {}
     }
-    if let Some(failure) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(failure);
-    }
-    if let Some(failure) = sink.failure() {
-        return Err(RunError::Sink(failure));
-    }
-    Ok(if shared.broken_off.load(Ordering::Acquire) { Ended::Stopped } else { Ended::Complete })
+    ended
 }
 
 #[derive(Clone)]
@@ -130,6 +169,8 @@ struct Shared {
     limits: LimitsInForce,
     sink: SharedSink,
     service: Service,
+    /// Workers of this process.
+    workers: usize,
     /// Whether some worker left before its sources ended.
     broken_off: Arc<AtomicBool>,
     failure: Arc<Mutex<Option<RunError>>>,
@@ -139,6 +180,38 @@ impl Shared {
     fn fail(&self, failure: impl Into<RunError>) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure.into());
         self.service.stop.store(true, Ordering::Release);
+    }
+
+    /// How it ended, once all workers have.
+    fn ended(&self, workers: impl IntoIterator<Item = Result<(), String>>) -> Result<Ended, RunError> {
+        for ended in workers {
+            ended.map_err(|_| RunError::Panic)?;
+        }
+        if let Some(failure) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(failure);
+        }
+        if let Some(failure) = self.sink.failure() {
+            return Err(RunError::Sink(failure));
+        }
+        Ok(if self.broken_off.load(Ordering::Acquire) { Ended::Stopped } else { Ended::Complete })
+    }
+
+    /// With what this process does what others of the run ask for.
+    fn doing(&self) -> Doing {
+        let (failure, sink) = (Arc::clone(&self.failure), self.sink.clone());
+        let failure = move || {
+            let failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let of_sink = || sink.has_failed().then(|| "its rows cannot be written".to_owned());
+            failure.as_ref().map(ToString::to_string).or_else(of_sink)
+        };
+        Doing {
+            table: Arc::clone(&self.common.table),
+            decisions: self.service.decisions.clone(),
+            checkpoints: self.common.checkpoints.clone(),
+            stop: Arc::clone(&self.service.stop),
+            pulse: self.service.pulse.clone(),
+            failure: Box::new(failure),
+        }
     }
 
     fn must_stop(&self) -> bool {
@@ -152,7 +225,7 @@ struct StopIfPanics<'a>(&'a Shared);
 impl Drop for StopIfPanics<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.service.stop.store(true, Ordering::Release);
+            self.0.fail(RunError::Panic);
         }
     }
 }
@@ -160,7 +233,7 @@ impl Drop for StopIfPanics<'_> {
 fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceFactory) {
     let _guard = StopIfPanics(shared);
     let (index, peers) = (worker.index(), worker.peers());
-    let announcements = Announcements::build(worker);
+    let announcements = Announcements::build(worker, &shared.common.checkpoints);
     let probe = Handle::new();
     let (input, capability) = worker.dataflow::<u64, _, _>(|scope| {
         let (input, arrived) = scope.new_unordered_input::<CapacityContainerBuilder<Vec<Arrived>>>();
@@ -175,7 +248,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     let mut readers = Readers::default();
     let keeper = shared.common.keeper((index, peers), &mut readers);
     readers.open(config, sources, &shared.service).unwrap_or_else(|failure| shared.fail(failure));
-    shared.common.checkpoints.loaded(peers);
+    shared.common.checkpoints.loaded(shared.workers);
     if let Some(unreadable) = shared.common.unreadable() {
         shared.fail(unreadable);
     }

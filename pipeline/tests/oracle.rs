@@ -6,6 +6,8 @@
 mod checkpoints;
 #[path = "oracle/clocks.rs"]
 mod clocks;
+#[path = "oracle/cluster.rs"]
+mod cluster;
 #[path = "oracle/cumulative.rs"]
 mod cumulative;
 #[path = "oracle/drain.rs"]
@@ -38,6 +40,8 @@ mod memory;
 mod moved;
 #[path = "oracle/names.rs"]
 mod names;
+#[path = "support/processes.rs"]
+mod processes;
 #[path = "oracle/random.rs"]
 mod random;
 #[path = "support/rebuilt.rs"]
@@ -81,6 +85,7 @@ use rand::{RngExt, SeedableRng};
 use tikv_jemallocator::Jemalloc;
 
 use self::going_on::Taken;
+use self::processes::Workers;
 
 /// As the program: a good part of the time is spent in it.
 #[global_allocator]
@@ -151,7 +156,7 @@ impl Sink for Filed {
 }
 
 /// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle. A run that goes on from a
-/// checkpoint, on another number of workers, writes the same from there on.
+/// checkpoint, on another number of workers or in two processes, writes the same from there on.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let partitions = &partitions.iter().cloned().map(numbered).collect::<Vec<_>>();
     let filed = Filed { collected: Collected::default(), clock: config.clock() };
@@ -163,9 +168,10 @@ fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
         panic!("seed {seed}: {difference}");
     }
     if taken.count() > 0 {
-        let gone_on = taken.go_on(number * 7, 1 + (number + 1) % 3, &format!("seed {seed}"));
+        let gone_on = taken.go_on(number * 7, Workers::in_one(1 + (number + 1) % 3), &format!("seed {seed}"));
         if gone_on.count() > 0 && number % 3 == 0 {
-            gone_on.go_on(number * 11, 1 + number % 2, &format!("seed {seed}, twice"));
+            let workers = Workers { processes: 2, each: 1 + number % 2 };
+            gone_on.go_on(number * 11, workers, &format!("seed {seed}, twice"));
         }
     }
     let of_roll_ups =

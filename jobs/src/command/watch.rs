@@ -1,6 +1,7 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
 mod checkpoints;
+mod cluster;
 mod console;
 mod decisions;
 mod done;
@@ -33,12 +34,14 @@ use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::run::pulse::Pulse;
 use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
 use fleetdiff_pipeline::run::wall::{WallClock, wall_now};
-use fleetdiff_pipeline::run::{self, Ended, RunError, SourceFactory, run_service};
+use fleetdiff_pipeline::run::{self, Ended, RunError, SourceFactory, run_in_cluster, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
+use serde::{Deserialize, Serialize};
 
 use self::checkpoints::{Checkpointing, Owner};
+use self::cluster::{Company, Opening};
 use self::console::{Console, InUse, Overview, Terms};
 use self::metrics::{Latencies, Metrics};
 use self::reload::{Origin, Reload, Takers};
@@ -60,6 +63,7 @@ Examples:
   fleetdiff watch --config fleetdiff.toml --output again --until-end --decisions out/decisions.jsonl
   FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m
   fleetdiff watch --config fleetdiff.toml --shard 2/3 --output out-2 --standby
+  fleetdiff watch --config fleetdiff.toml --hosts a:2101,b:2101 --processes 2 --process 1
   fleetdiff watch --show-config > fleetdiff.toml";
 
 /// Arguments of `watch`.
@@ -99,11 +103,15 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
     let loaded = Loaded::of(configuration).map_err(Failure::of_configuration)?;
+    let company = Company::of(&loaded.configuration, args.until_end, &stop)?;
+    if let Some(company) = company.as_ref().filter(|company| !company.is_first()) {
+        return company.follow(args, &loaded.configuration);
+    }
     // NB: before there is a folder, so that none is made for a topic that is not there. A standby asks when it takes over.
     let partitions = (!args.standby).then(|| Partitions::ask(&loaded.configuration)).transpose()?;
     // NB: before anything in it is opened, which may change as long as another process has it.
     match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
-        Some(lock) => serve(args, &loaded, Start { lock, partitions, stop, asked, log: log.clone() }),
+        Some(lock) => serve(args, &loaded, Start { lock, partitions, company, stop, asked, log: log.clone() }),
         None => Ok(()),
     }
 }
@@ -114,6 +122,8 @@ struct Start {
     lock: FolderLock,
     /// If they are known already.
     partitions: Option<Partitions>,
+    /// The processes of which it is the first, if there are others.
+    company: Option<Company>,
     /// Set by signals that end it.
     stop: Arc<AtomicBool>,
     /// Set by SIGHUP, if it follows its configuration.
@@ -123,7 +133,7 @@ struct Start {
 
 /// Runs the service on a folder that is its own. The folder is another's only once receivers have what they get.
 fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure> {
-    let Start { lock, partitions, stop, asked, log } = start;
+    let Start { lock, partitions, company, stop, asked, log } = start;
     let configuration = &loaded.configuration;
     let config = configuration.dataflow();
     let receivers = Receivers::start(&loaded.receivers, lock.root()).map_err(Failure::of_receiver)?;
@@ -150,16 +160,27 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
     let ticker = show(configuration, args.until_end, &console, &latencies)?;
     let taking = decisions::Limiter { limits: limits.clone(), decisions: decisions.clone(), clock: config.clock() };
-    let takers = Takers { console: Arc::clone(&console), guidance, receivers: receivers.clone(), limits: taking, log };
+    let (console_of_reload, in_company) = (Arc::clone(&console), company.is_some());
+    let takers =
+        Takers { console: console_of_reload, guidance, receivers: receivers.clone(), limits: taking, in_company, log };
     let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
-    supervisor::ready();
     let sources = sources(configuration, partitions, args.until_end, checkpointing.begun_with())?;
+    let opening = Opening { checkpoint: checkpointing.begun_with(), decisions: &decisions, partitions };
+    let gathered = company.as_ref().map(|company| company.gather(&opening)).transpose()?;
+    if let Some(None) = gathered {
+        return Ok(());
+    }
+    supervisor::ready();
     let (checkpoints, writing) = checkpointing.start();
     let pulse = console.pulse().clone();
     let wall = WallClock::System;
     let terms = run::Service { stop, idle_after, decisions, limits: Some(limits), pulse, checkpoints, wall };
-    let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
+    let sink = Box::new(service.clone());
+    let ended = match gathered.flatten() {
+        Some(cluster) => run_in_cluster(&config, cluster, sources, sink, terms),
+        None => run_service(&config, configuration.workers, sources, sink, terms),
+    };
     if let Some(reload) = reload {
         reload.finish();
     }
@@ -224,7 +245,7 @@ fn show(
 }
 
 /// How many partitions each topic has, asked once for all workers: another answer a moment later would be another topic to one of them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Partitions {
     profiles: i32,
     /// 0 if requests are not read from a topic.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_formats::names::{NameRules, Rewrites};
+use fleetdiff_pipeline::run::cluster::Shape;
 use fleetdiff_schemas::alert::GuidanceRule;
 use fleetdiff_schemas::config::Config;
 
 use super::problems::Problem;
-use super::values::{Configuration, Named};
+use super::values::{Configuration, Named, Processes};
 use crate::ranges::{is_log_ratio, is_within_one};
 
 impl Configuration {
@@ -38,6 +39,16 @@ impl Configuration {
         check_counts(config, &mut need);
         self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
+        let Processes { processes, process, hosts, .. } = &self.cluster;
+        let most = Shape::MOST_PROCESSES;
+        need((1..=most).contains(processes), "cluster.processes", &format!("must be between 1 and {most}"));
+        need(process < processes, "cluster.process", "must be less than cluster.processes: the first process is 0");
+        need(
+            hosts.is_empty() || hosts.len() == *processes,
+            "cluster.hosts",
+            "must be one address for each of cluster.processes, or empty",
+        );
+        need(hosts.iter().all(|host| is_address(host)), "cluster.hosts", "must be HOST:PORT, as in 10.0.0.7:2101");
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
         need(!self.kafka.cohort.is_empty(), "kafka.cohort", "must name an attribute");
@@ -54,7 +65,7 @@ impl Configuration {
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
         let listen = &self.status.listen;
         need(
-            listen.is_empty() || listen.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()),
+            listen.is_empty() || is_address(listen),
             "status.listen",
             "must be HOST:PORT, as in 127.0.0.1:9464, or empty",
         );
@@ -82,6 +93,11 @@ impl Configuration {
             need(false, "dataflow.rewrites", &bad.to_string());
         }
     }
+}
+
+/// HOST:PORT.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 /// The problems of how many there must or may be of something.

@@ -54,6 +54,7 @@ pub(crate) enum Heading {
     Decision,
     Limits,
     Running,
+    Processes,
     Output,
     Status,
 }
@@ -69,6 +70,7 @@ impl Heading {
             Self::Decision => "Decision",
             Self::Limits => "Limits of each service",
             Self::Running => "Running",
+            Self::Processes => "Several processes",
             Self::Output => "Output",
             Self::Status => "How the service is",
         }
@@ -243,6 +245,18 @@ pub(crate) const KEYS: &[Key] = keys! {
     "run.workers" = workers, WORK, Running "workers" "THREADS":
         "Number of worker threads; results do not depend on it."
         "guess: most machines have two cores";
+    "cluster.processes" = cluster.processes, WORK, Processes "processes" "COUNT":
+        "Processes that do the work of one service together, on one machine or on several; results do not depend on it."
+        "guess: one machine is enough for most fleets";
+    "cluster.process" = cluster.process, WORK, Processes "process" "NUMBER":
+        "Which of them this one is, from 0. The first one, 0, has the output folder."
+        "the first";
+    "cluster.hosts" = cluster.hosts, WORK, Processes "hosts" "HOST:PORT,...":
+        "Where each process listens for the others, in the order of their numbers, the same list for all; without it, on this machine at ports 2101, 2102 and so on."
+        "guess: all on this machine";
+    "cluster.secret_file" = cluster.secret_file, WORK, Processes "cluster-secret-file" "FILE":
+        "File with what only the processes of this service know, by which they know each other; empty to believe whoever connects. Records between them are not encrypted."
+        "guess: a network of their own";
     "kafka.brokers" = kafka.client.brokers, WORK, Kafka "brokers" "HOST:PORT,...":
         "Brokers to contact first: HOST:PORT, separated by commas."
         "guess: one on this machine";

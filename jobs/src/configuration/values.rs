@@ -29,6 +29,8 @@ pub(crate) struct Configuration {
     pub(crate) rewrites: RewriteTexts,
     /// Worker threads.
     pub(crate) workers: usize,
+    /// The processes that do the work together.
+    pub(crate) cluster: Processes,
     /// Where profiles come from.
     pub(crate) kafka: Kafka,
     /// Where tables go.
@@ -41,6 +43,27 @@ pub(crate) struct Configuration {
     pub(crate) alerts: Alerts,
     /// Who gets incidents besides.
     pub(crate) receivers: Vec<Receiver>,
+}
+
+/// The processes of one service.
+#[derive(Clone, Debug)]
+pub(crate) struct Processes {
+    pub(crate) processes: usize,
+    pub(crate) process: usize,
+    /// Where each listens; empty for this machine.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) secret_file: String,
+}
+
+impl Processes {
+    /// The port at which the first process listens if nothing else is said, as timely's does.
+    const FIRST_PORT: usize = 2101;
+
+    /// Where each process listens.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let on_this_machine = |process: usize| format!("127.0.0.1:{}", Self::FIRST_PORT + process);
+        if self.hosts.is_empty() { (0..self.processes).map(on_this_machine).collect() } else { self.hosts.clone() }
+    }
 }
 
 /// The one comparison, if it is named.
@@ -140,6 +163,7 @@ impl Default for Configuration {
             name_rules_off: Vec::new(),
             rewrites: RewriteTexts::default(),
             workers: 2,
+            cluster: Processes { processes: 1, process: 0, hosts: Vec::new(), secret_file: String::new() },
             kafka: Kafka {
                 client: ClientSettings::new("127.0.0.1:9092"),
                 topic: "fleetdiff.profiles".to_owned(),

@@ -4,108 +4,116 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::time::Hop;
 
-use super::Keep;
 use super::parts::Part;
+use super::{Checkpoint, Image, Keep};
+use crate::counts::functions::FunctionTable;
 
 /// Parts by the name of their state.
 pub(super) type States = BTreeMap<String, Vec<Part>>;
 
-/// How many boundaries are open at most. Each has only the state of sources, unless there will be a checkpoint.
-const OPEN: usize = 32;
+/// Of whom a state is: its name and the worker, or the process if it gives all that its workers have.
+type Giver = (&'static str, usize);
 
-/// Boundaries that sources have passed.
+/// The boundaries at which there will be a checkpoint.
 pub(super) struct Collected {
-    /// Names of all states that a worker has.
-    pub(super) expected: BTreeSet<&'static str>,
+    /// Who of this process gives something at each.
+    expected: BTreeSet<Giver>,
+    /// How many other processes do.
+    pub(super) others: usize,
     by_hop: BTreeMap<Hop, Collection>,
-    /// Up to here nothing is opened any more.
-    through: Hop,
-    pub(super) keep: Box<dyn Keep>,
+    /// Up to here there is nothing more to collect.
+    settled: Hop,
+    keep: Box<dyn Keep>,
 }
 
 /// States of one boundary: who has given them, and what.
 #[derive(Default)]
 struct Collection {
-    /// Whether there will be a checkpoint, once that is decided.
-    is_wanted: Option<bool>,
-    from: BTreeSet<(&'static str, usize)>,
+    from: BTreeSet<Giver>,
     states: States,
 }
 
 impl Collected {
     pub(super) fn new(keep: Box<dyn Keep>) -> Self {
-        Self { expected: BTreeSet::new(), by_hop: BTreeMap::new(), through: Hop(0), keep }
+        Self { expected: BTreeSet::new(), others: 0, by_hop: BTreeMap::new(), settled: Hop(0), keep }
     }
 
-    /// The boundaries after `before` up to `last`, `every` hops apart, which sources pass now.
-    pub(super) fn open(&mut self, before: Hop, last: Hop, every: u64) -> Vec<Hop> {
-        let after = before.max(self.through);
-        let passed = (0..).map(|number: u64| last.0.checked_sub(number * every).map(Hop));
-        let passed = passed.map_while(|boundary| boundary.filter(|boundary| *boundary > after)).take(OPEN);
-        let passed: Vec<Hop> = passed.collect();
-        for boundary in &passed {
-            self.by_hop.entry(*boundary).or_default();
+    /// A worker of this process has this state.
+    pub(super) fn expect(&mut self, name: &'static str, worker: usize) {
+        self.expected.insert((name, worker));
+    }
+
+    /// Whether there will be a checkpoint at a boundary that event time is about to pass: one at a time.
+    pub(super) fn decide(&self, boundary: Hop) -> bool {
+        boundary > self.settled && self.by_hop.is_empty() && self.keep.is_ready()
+    }
+
+    /// There will be one.
+    pub(super) fn want(&mut self, boundary: Hop) {
+        if boundary > self.settled {
+            self.by_hop.entry(boundary).or_default();
         }
-        while self.by_hop.len() > OPEN {
-            self.through = self.by_hop.pop_first().map_or(self.through, |(boundary, _)| boundary.max(self.through));
-        }
-        passed.into_iter().rev().filter(|boundary| *boundary > self.through).collect()
     }
 
-    /// The boundaries after `before` up to `last` at which there will be a checkpoint. That is decided when an operator first passes one.
-    pub(super) fn wanted(&mut self, before: Hop, last: Hop) -> Vec<Hop> {
-        let mut is_free = self.keep.is_ready() && self.by_hop.values().all(|other| other.is_wanted != Some(true));
-        let passed = self.by_hop.range_mut(before.plus(1)..=last).rev();
-        // NB: the last one first. If several are passed at once, it serves best.
-        let wanted = passed.filter_map(|(boundary, collection)| {
-            let is_wanted = *collection.is_wanted.get_or_insert(is_free);
-            is_free &= !is_wanted;
-            is_wanted.then_some(*boundary)
-        });
-        wanted.collect()
+    /// The boundaries after `before` up to `last` at which there will be a checkpoint.
+    pub(super) fn wanted(&self, before: Hop, last: Hop) -> Vec<Hop> {
+        self.by_hop.range(before.plus(1)..=last).map(|(boundary, _)| *boundary).collect()
     }
 
-    /// Takes the parts of a state on one worker. Gives all, if nothing is missing any more.
-    pub(super) fn take(
-        &mut self,
-        boundary: Hop,
-        from: (&'static str, usize),
-        mut parts: Vec<Part>,
-        workers: usize,
-    ) -> Option<States> {
-        let collection = self.by_hop.get_mut(&boundary).filter(|collection| collection.is_wanted != Some(false))?;
+    /// Takes states. Gives all, if nothing is missing any more.
+    pub(super) fn take(&mut self, boundary: Hop, from: Giver, states: States) -> Option<States> {
+        let collection = self.by_hop.get_mut(&boundary)?;
         collection.from.insert(from);
-        collection.states.entry(from.0.to_owned()).or_default().append(&mut parts);
-        if collection.from.len() < self.expected.len() * workers {
+        for (name, mut parts) in states {
+            collection.states.entry(name).or_default().append(&mut parts);
+        }
+        if collection.from.len() < self.expected.len() + self.others {
             return None;
         }
-        self.through = boundary;
-        let later = self.by_hop.split_off(&boundary.plus(1));
-        std::mem::replace(&mut self.by_hop, later).remove(&boundary).map(|complete| complete.states)
+        self.settle(boundary).map(|complete| complete.states)
+    }
+
+    /// Keeps what is complete.
+    pub(super) fn keep_if_complete(&mut self, boundary: Hop, complete: Option<States>, table: &FunctionTable) {
+        if let Some(mut states) = complete {
+            states.values_mut().for_each(|parts| parts.sort_unstable());
+            // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.
+            self.keep.keep(Checkpoint { hop: boundary, states, names: Image::of(table) });
+        }
     }
 
     /// There is no checkpoint at this boundary.
-    pub(super) fn refuse(&mut self, boundary: Hop) -> Option<States> {
-        if let Some(collection) = self.by_hop.get_mut(&boundary) {
-            *collection = Collection { is_wanted: Some(false), ..Collection::default() };
+    pub(super) fn refuse(&mut self, boundary: Hop) {
+        if self.settle(boundary).is_some() {
+            self.keep.refused(boundary);
         }
-        None
+    }
+
+    fn settle(&mut self, boundary: Hop) -> Option<Collection> {
+        self.settled = self.settled.max(boundary);
+        let later = self.by_hop.split_off(&boundary.plus(1));
+        std::mem::replace(&mut self.by_hop, later).remove(&boundary)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex, PoisonError};
+
     use super::*;
-    use crate::checkpoint::Checkpoint;
 
-    struct Ready(bool);
+    /// Whether it is ready, and what it was given.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<(bool, Vec<Hop>)>>);
 
-    impl Keep for Ready {
+    impl Keep for Kept {
         fn is_ready(&self) -> bool {
-            self.0
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).0
         }
 
-        fn keep(&mut self, _: Checkpoint) {}
+        fn keep(&mut self, checkpoint: Checkpoint) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).1.push(checkpoint.hop);
+        }
     }
 
     fn hops<const N: usize>(hops: [u64; N]) -> Vec<Hop> {
@@ -113,33 +121,32 @@ mod tests {
     }
 
     #[test]
-    fn sources_open_boundaries_and_the_first_operator_decides() {
-        let mut collected = Collected::new(Box::new(Ready(true)));
-        collected.expected.extend(["sources", "a", "b"]);
-        assert_eq!(collected.open(Hop(0), Hop(1_000), 10).len(), OPEN, "not every boundary since 1970");
-        assert_eq!(collected.open(Hop(1_000), Hop(1_020), 10), hops([1_010, 1_020]));
-        assert_eq!(collected.wanted(Hop(0), Hop(1_005)), hops([1_000]), "the last of those that were passed");
-        assert_eq!(collected.wanted(Hop(1_000), Hop(1_010)), hops([]), "one at a time");
-        assert_eq!(collected.wanted(Hop(0), Hop(1_020)), hops([1_000]), "another operator passes all at once");
-        for (number, from) in ["sources", "a", "b"].into_iter().enumerate() {
-            assert_eq!(collected.take(Hop(1_000), (from, 0), Vec::new(), 1).is_some(), number == 2);
-        }
-        assert_eq!(collected.open(Hop(0), Hop(1_000), 10), hops([]), "of another worker, too late");
-        assert_eq!(collected.wanted(Hop(1_010), Hop(1_020)), hops([]), "decided before");
-        assert_eq!(collected.open(Hop(1_020), Hop(1_030), 10), hops([1_030]));
-        assert_eq!(collected.wanted(Hop(1_020), Hop(1_030)), hops([1_030]));
-        assert_eq!(collected.refuse(Hop(1_030)), None);
-        assert_eq!(collected.take(Hop(1_030), ("a", 0), Vec::new(), 1), None);
-        assert_eq!(collected.wanted(Hop(0), Hop(1_030)), hops([]));
-    }
+    fn one_checkpoint_at_a_time_once_all_have_given_their_states() {
+        let kept = Kept::default();
+        kept.0.lock().unwrap().0 = true;
+        let mut collected = Collected::new(Box::new(kept.clone()));
+        let givers = [("sources", 0), ("a", 0), ("a", 1)];
+        givers.iter().for_each(|(name, worker)| collected.expect(name, *worker));
+        collected.others = 1;
+        assert!(collected.decide(Hop(10)));
+        collected.want(Hop(10));
+        assert!(!collected.decide(Hop(20)), "one at a time");
+        assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([10]));
+        let last = givers.into_iter().chain([("", 1)]).filter_map(|giver| collected.take(Hop(10), giver, States::new()));
+        let last: Vec<States> = last.collect();
+        assert_eq!(last.len(), 1, "only the last one makes it complete");
+        collected.keep_if_complete(Hop(10), last.into_iter().next(), &FunctionTable::default());
+        assert_eq!(kept.0.lock().unwrap().1, hops([10]));
 
-    #[test]
-    fn nothing_is_saved_while_it_is_not_wanted() {
-        let mut collected = Collected::new(Box::new(Ready(false)));
-        assert_eq!(collected.open(Hop(0), Hop(30), 10), hops([10, 20, 30]));
-        assert_eq!(collected.wanted(Hop(0), Hop(20)), hops([]));
-        collected.keep = Box::new(Ready(true));
-        assert_eq!(collected.wanted(Hop(0), Hop(20)), hops([]), "decided before");
-        assert_eq!(collected.wanted(Hop(20), Hop(30)), hops([30]));
+        collected.want(Hop(10));
+        assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([]), "a worker that hears of it late");
+        assert!(collected.decide(Hop(30)));
+        collected.want(Hop(30));
+        collected.refuse(Hop(30));
+        collected.want(Hop(30));
+        assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([]));
+        assert!(!collected.decide(Hop(30)) && collected.decide(Hop(40)));
+        kept.0.lock().unwrap().0 = false;
+        assert!(!collected.decide(Hop(40)), "it is not wanted now");
     }
 }

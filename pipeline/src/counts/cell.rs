@@ -179,6 +179,7 @@ impl CellCounts {
 
     /// Adds the additions of one hop. Their own hops lie in the window.
     pub fn add(&mut self, additions: Vec<Addition>, blocks: &Blocks, table: &FunctionTable) {
+        table.meet_paths(additions.iter().map(|addition| &*addition.paths));
         let keyed = additions.into_iter().map(|mut addition| {
             self.calls.add(blocks.of(addition.own), &addition.build, &std::mem::take(&mut addition.paths));
             let key =

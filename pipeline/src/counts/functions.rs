@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{FunctionId, PathId};
 use super::numbered::Numbered;
-use super::paths::{Node, PathTable};
+use super::numbers::{Elsewhere, Forgotten};
+use super::paths::{Node, PathTable, decode_paths};
 use super::rounds::Rounds;
 
 /// Which of the names that stand for several functions has this stable hash.
@@ -34,7 +35,9 @@ pub(crate) fn which_of_several(hash: u64) -> Option<usize> {
 pub struct FunctionTable {
     names: RwLock<Names>,
     paths: PathTable,
-    rounds: Rounds,
+    rounds: Arc<Rounds>,
+    /// If another process gives the numbers.
+    elsewhere: Option<Elsewhere>,
 }
 
 /// Names by number, each with its stable hash.
@@ -46,7 +49,14 @@ impl FunctionTable {
     pub(crate) fn of(names: &[(FunctionId, Arc<str>)], paths: &[(PathId, Node)]) -> Option<Self> {
         let numbered = names.iter().map(|(id, name)| (*id, Arc::clone(name), named(name)));
         let names = RwLock::new(Names::default().put_back(numbered)?);
-        Some(Self { names, paths: PathTable::of(paths)?, rounds: Rounds::default() })
+        Some(Self { names, paths: PathTable::of(paths)?, ..Self::default() })
+    }
+
+    /// A table of numbers that another process gives.
+    pub(crate) fn numbered_by(elsewhere: Elsewhere) -> Self {
+        let rounds = Arc::new(Rounds::default());
+        let paths = PathTable::numbered_by(Arc::clone(&elsewhere.numbers), Arc::clone(&rounds));
+        Self { paths, rounds, elsewhere: Some(elsewhere), ..Self::default() }
     }
 
     /// All names with their numbers, ascending by number.
@@ -79,8 +89,44 @@ impl FunctionTable {
         };
         known.unwrap_or_else(|| {
             let mut table = self.names.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(Elsewhere { numbers, .. }) = &self.elsewhere {
+                // NB: under the lock, as what is forgotten, so that the first process is told both in their order.
+                let unknown: Vec<Arc<str>> =
+                    names.iter().filter(|name| table.find(&***name, round).is_none()).cloned().collect();
+                for (id, name) in numbers.of_names(&unknown).into_iter().zip(unknown) {
+                    let known = named(&name);
+                    table.put(id, name, known, round);
+                }
+            }
             names.iter().map(|name| table.number_of(Arc::clone(name), round, named)).collect()
         })
+    }
+
+    /// Learns the names of these numbers, if they are those of another process, and keeps them in this round and the next.
+    fn learn(&self, functions: &[FunctionId]) {
+        let Some(Elsewhere { numbers, .. }) = &self.elsewhere else { return };
+        let round = self.round();
+        let unknown = |table: &Names| table.mark(functions.iter().copied(), round);
+        if unknown(&self.names.read().unwrap_or_else(PoisonError::into_inner)).is_empty() {
+            return;
+        }
+        let mut table = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut unknown = unknown(&table);
+        unknown.sort_unstable();
+        unknown.dedup();
+        for (&id, name) in unknown.iter().zip(numbers.names(&unknown)) {
+            let known = named(&name);
+            table.put(id, name, known, round);
+        }
+    }
+
+    /// Learns the call paths of bytes of [`encode_paths`](super::paths::encode_paths) at once, if their numbers are those of another
+    /// process: cheaper than one by one when they are needed.
+    pub fn meet_paths<'a>(&self, encoded: impl Iterator<Item = &'a [u8]>) {
+        if self.elsewhere.is_some() {
+            let paths: Vec<PathId> = encoded.flat_map(decode_paths).map(|(path, _)| path).collect();
+            self.paths.learn(&paths);
+        }
     }
 
     /// The number of each stack's call path, in the order of the stacks. `ids` numbers the names that frames point to; a frame beyond
@@ -91,24 +137,28 @@ impl FunctionTable {
 
     /// The stable hash and the name of a function.
     pub fn get(&self, id: FunctionId) -> (u64, Arc<str>) {
+        self.learn(&[id]);
         let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
         table.entry(id).0.clone()
     }
 
     /// The stable hashes of functions, in their order.
     pub fn hashes(&self, functions: &[FunctionId]) -> Vec<u64> {
+        self.learn(functions);
         let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
         functions.iter().map(|&id| table.entry(id).0.0).collect()
     }
 
     /// The stable hashes of call paths, in their order: of those of their functions, root first.
     pub fn hashes_of_paths(&self, paths: &[PathId]) -> Vec<u64> {
+        let of_paths: Vec<Vec<FunctionId>> = self.paths.frames_of(paths);
+        self.learn(&of_paths.concat());
         let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let hash_of = |frames: &[FunctionId]| {
+        let hash_of = |frames: &Vec<FunctionId>| {
             let bytes: Vec<u8> = frames.iter().flat_map(|&id| table.entry(id).0.0.to_le_bytes()).collect();
             stable_hash(&bytes)
         };
-        paths.iter().map(|&path| hash_of(&self.paths.frames(path))).collect()
+        of_paths.iter().map(hash_of).collect()
     }
 
     /// The number of functions that have a number.
@@ -118,8 +168,9 @@ impl FunctionTable {
 
     /// These functions are held for long: they are not forgotten in this round and the next.
     pub fn hold(&self, functions: impl Iterator<Item = FunctionId>) {
-        let (round, table) = (self.round(), self.names.read().unwrap_or_else(PoisonError::into_inner));
-        functions.for_each(|id| table.entry(id).1.set(round));
+        let functions: Vec<FunctionId> = functions.collect();
+        self.learn(&functions);
+        self.names.read().unwrap_or_else(PoisonError::into_inner).mark(functions.into_iter(), self.round());
     }
 
     /// These call paths, and with them their functions, are held for long: they are not forgotten in this round and the next.
@@ -136,12 +187,71 @@ impl FunctionTable {
     /// holds, and nobody met in this round and the one before, is forgotten, unless what was met earlier is still
     /// [in flight](Self::in_flight). This worker has closed `hop`.
     pub fn finish_round(&self, worker: usize, workers: usize, hop: Hop) {
-        self.rounds.finish(worker, workers, hop.0, |first| {
+        let processes = self.elsewhere.as_ref().map_or(1, |elsewhere| elsewhere.processes);
+        self.rounds.finish(worker, workers / processes, hop.0, |first| {
             let functions = self.paths.forget_before(first);
             let mut table = self.names.write().unwrap_or_else(PoisonError::into_inner);
-            functions.into_iter().for_each(|(id, round)| table.entry(id).1.set(round));
-            table.forget_before(first);
+            for (id, round) in functions {
+                table.mark(std::iter::once(id), round);
+            }
+            let forgotten = table.forget_before(first);
+            match &self.elsewhere {
+                Some(Elsewhere { numbers, .. }) => {
+                    numbers.let_go(Forgotten::Functions(forgotten));
+                    numbers.finish_round(hop.0);
+                }
+                None => table.release(forgotten),
+            }
         });
+    }
+}
+
+/// What other processes ask of the first one. All that is given is held for them.
+impl FunctionTable {
+    /// The numbers of these names.
+    pub(crate) fn give_numbers(&self, process: usize, names: &[Arc<str>]) -> Vec<FunctionId> {
+        let round = self.round();
+        let mut table = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut number = |name: &Arc<str>| {
+            let id = table.number_of(Arc::clone(name), round, named);
+            table.entry(id).1.hold(process);
+            id
+        };
+        names.iter().map(&mut number).collect()
+    }
+
+    /// The names of these numbers; `None` if one is nobody's.
+    pub(crate) fn give_names(&self, process: usize, functions: &[FunctionId]) -> Option<Vec<Arc<str>>> {
+        let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let name = |&id: &FunctionId| {
+            let ((_, name), mark) = table.get(id).filter(|(_, mark)| mark.is_met())?;
+            mark.hold(process);
+            Some(Arc::clone(name))
+        };
+        functions.iter().map(name).collect()
+    }
+
+    /// The paths of these stacks, one for each frame.
+    pub(crate) fn give_paths(&self, process: usize, stacks: &[Vec<FunctionId>]) -> Vec<Vec<PathId>> {
+        self.paths.give(process, stacks, self.round())
+    }
+
+    /// These paths and those with which they begin; `None` if one is nobody's.
+    pub(crate) fn give_nodes(&self, process: usize, paths: &[PathId]) -> Option<Vec<(PathId, Node)>> {
+        self.paths.give_nodes(process, paths)
+    }
+
+    /// Another process has forgotten these.
+    pub(crate) fn take_back(&self, process: usize, forgotten: &Forgotten) {
+        let round = self.round();
+        match forgotten {
+            Forgotten::Functions(functions) => {
+                let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
+                let entries = functions.iter().filter_map(|&id| table.get(id));
+                entries.for_each(|(_, mark)| mark.let_go(process, round));
+            }
+            Forgotten::Paths(paths) => self.paths.take_back(process, paths, round),
+        }
     }
 }
 
@@ -176,6 +286,7 @@ impl CellFunctions {
         let mut new: Vec<FunctionId> = ids.filter(|&id| self.place(id).is_none()).collect();
         new.sort_unstable();
         new.dedup();
+        table.learn(&new);
         let mut named: Vec<_> = new.into_iter().map(|id| (table.get(id), id)).collect();
         named.sort_unstable();
         let reused = named.len().min(self.free.len());

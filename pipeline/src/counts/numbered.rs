@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash};
 use fleetdiff_schemas::number::index_of;
 use foldhash::fast::RandomState;
 
-use super::rounds::Mark;
+use super::rounds::{FIRST, Mark};
 
 /// Keys with numbers, and what is known of each.
 #[derive(Debug)]
@@ -28,29 +28,48 @@ impl<K, V, S: Default> Default for Numbered<K, V, S> {
 impl<K: Eq + Hash, V: Default, S: BuildHasher + Default> Numbered<K, V, S> {
     /// No key has number 0.
     pub fn from_one() -> Self {
-        Self { entries: vec![(V::default(), Mark::new(0))], ..Self::default() }
+        Self { entries: vec![(V::default(), Mark::none())], ..Self::default() }
     }
 
-    /// Keys with these numbers, as met in round 0; `None` if two have one number, or one has two. A reserved number is none of a key.
+    /// Keys with these numbers, as met in the first round; `None` if two have one number, or one has two. A reserved number is none of a
+    /// key.
     pub fn put_back(mut self, keys: impl Iterator<Item = (u32, K, V)>) -> Option<Self> {
         let reserved = self.entries.len();
-        let mut taken = vec![true; reserved];
         for (number, key, known) in keys {
-            let place = index_of(number);
-            if place >= self.entries.len() {
-                self.entries.resize_with(place + 1, || (V::default(), Mark::new(0)));
-                taken.resize(place + 1, false);
-            }
-            let was_free = !std::mem::replace(&mut taken[place], true);
-            self.entries[place].0 = known;
-            if !was_free || self.numbers.insert(key, number).is_some() {
+            let is_new = index_of(number) >= reserved && !self.is_taken(number) && !self.numbers.contains_key(&key);
+            if !is_new {
                 return None;
             }
+            self.put(number, key, known, FIRST);
         }
-        let free = (0..).zip(&taken).filter(|(_, taken)| !**taken).map(|(number, _)| number);
-        self.free = free.collect();
+        let free = (0..).zip(&self.entries).skip(reserved).filter(|(_, (_, mark))| !mark.is_met());
+        self.free = free.map(|(number, _)| number).collect();
         self.free.reverse();
         Some(self)
+    }
+
+    /// Takes over a key with the number that it has elsewhere, as met in this round.
+    pub fn put(&mut self, number: u32, key: K, known: V, round: u32) {
+        let place = index_of(number);
+        if place >= self.entries.len() {
+            self.entries.resize_with(place + 1, || (V::default(), Mark::none()));
+        }
+        self.entries[place] = (known, Mark::new(round));
+        self.numbers.insert(key, number);
+    }
+
+    /// Whether a key has this number.
+    pub fn is_taken(&self, number: u32) -> bool {
+        self.get(number).is_some_and(|(_, mark)| mark.is_met())
+    }
+
+    /// Marks those of these numbers that a key has in this round. Gives the others.
+    pub fn mark(&self, numbers: impl Iterator<Item = u32>, round: u32) -> Vec<u32> {
+        let is_unknown = |number: &u32| {
+            let known = self.get(*number).filter(|(_, mark)| mark.is_met());
+            known.map(|(_, mark)| mark.set(round)).is_none()
+        };
+        numbers.filter(is_unknown).collect()
     }
 
     /// The keys and their numbers, in no particular order.
@@ -105,20 +124,27 @@ impl<K: Eq + Hash, V: Default, S: BuildHasher + Default> Numbered<K, V, S> {
         number
     }
 
-    /// Forgets what was not met since round `first`.
-    pub fn forget_before(&mut self, first: u32) {
-        let Self { numbers, entries, free } = self;
+    /// Forgets what was not met since round `first` and is held nowhere else. Gives its numbers.
+    pub fn forget_before(&mut self, first: u32) -> Vec<u32> {
+        let Self { numbers, entries, .. } = self;
+        let mut forgotten = Vec::new();
         numbers.retain(|_, &mut number| {
-            let (known, mark) = &mut entries[index_of(number)];
-            let is_met = mark.get() >= first;
-            if !is_met {
-                *known = V::default();
-                free.push(number);
+            let entry = &mut entries[index_of(number)];
+            let stays = entry.1.counts_since(first);
+            if !stays {
+                *entry = (V::default(), Mark::none());
+                forgotten.push(number);
             }
-            is_met
+            stays
         });
-        // The order in which a hash map gives them back means nothing.
-        free.sort_unstable_by(|a, b| b.cmp(a));
         numbers.shrink_to(numbers.len() * 2);
+        forgotten
+    }
+
+    /// These numbers may be given again.
+    pub fn release(&mut self, mut numbers: Vec<u32>) {
+        self.free.append(&mut numbers);
+        // The order in which a hash map gave them back means nothing.
+        self.free.sort_unstable_by(|a, b| b.cmp(a));
     }
 }

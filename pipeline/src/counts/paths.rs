@@ -5,7 +5,7 @@
 //! a cell depends on that order.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::{Stack, shared_frames};
@@ -16,12 +16,15 @@ use serde::{Deserialize, Serialize};
 use super::encoding::{Entry, pull, push};
 use super::ids::{EMPTY, FunctionId, PathId};
 use super::numbered::Numbered;
-use super::rounds::Mark;
+use super::numbers::{Forgotten, Numbers};
+use super::rounds::{Mark, Rounds};
 
 /// The call paths that this process has met, shared by its workers.
 #[derive(Debug, Default)]
 pub struct PathTable {
     paths: RwLock<Paths>,
+    /// If another process gives the numbers: it, and the rounds of this one.
+    elsewhere: Option<(Arc<dyn Numbers>, Arc<Rounds>)>,
 }
 
 /// A path without its last function, and that function.
@@ -41,13 +44,38 @@ impl Default for Paths {
 impl Paths {
     /// The path and those that it begins with, except the empty one.
     fn up(&self, path: PathId) -> impl Iterator<Item = &(Node, Mark)> {
-        let entry = |path: PathId| self.0.get(path).filter(|_| path != EMPTY);
+        let entry = |path: PathId| self.0.get(path).filter(|(_, mark)| path != EMPTY && mark.is_met());
         std::iter::successors(entry(path), move |((caller, _), _)| entry(*caller))
+    }
+
+    /// The functions of a path, root first.
+    fn frames(&self, path: PathId) -> Vec<FunctionId> {
+        let mut frames: Vec<FunctionId> = self.up(path).map(|((_, function), _)| *function).collect();
+        frames.reverse();
+        frames
     }
 
     /// Marks a path and those that it begins with: what is marked has its beginnings marked too.
     fn mark(&self, path: PathId, round: u32) {
         self.up(path).take_while(|(_, mark)| mark.get() < round).for_each(|(_, mark)| mark.set(round));
+    }
+
+    /// Asks another process for the numbers of the stacks that have none here.
+    fn ask_for(&mut self, stacks: &[Stack], ids: &[FunctionId], round: u32, numbers: &dyn Numbers) {
+        let mut walk = Walk::new(ids);
+        let id = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| ids.get(frame)).copied();
+        let mut unknown: Vec<Vec<FunctionId>> = Vec::new();
+        for stack in stacks {
+            if walk.down(stack, |path, function| self.0.find(&(path, function), round)).is_none() {
+                unknown.push(stack.frames.iter().filter_map(id).collect());
+            }
+        }
+        for (functions, paths) in unknown.iter().zip(numbers.of_stacks(&unknown)) {
+            let callers = std::iter::once(EMPTY).chain(paths.iter().copied());
+            for (node, &path) in callers.zip(functions.iter().copied()).zip(&paths) {
+                self.0.put(path, node, node, round);
+            }
+        }
     }
 }
 
@@ -86,7 +114,12 @@ impl PathTable {
     /// A table with these paths, as [`Self::numbered`] gave them; `None` if they contradict themselves.
     pub(super) fn of(paths: &[(PathId, Node)]) -> Option<Self> {
         let numbered = paths.iter().map(|&(path, node)| (path, node, node));
-        Some(Self { paths: RwLock::new(Paths(Numbered::from_one().put_back(numbered)?)) })
+        Some(Self { paths: RwLock::new(Paths(Numbered::from_one().put_back(numbered)?)), elsewhere: None })
+    }
+
+    /// A table of numbers that another process gives.
+    pub(super) fn numbered_by(numbers: Arc<dyn Numbers>, rounds: Arc<Rounds>) -> Self {
+        Self { elsewhere: Some((numbers, rounds)), ..Self::default() }
     }
 
     /// All paths with their numbers, ascending by number.
@@ -109,6 +142,10 @@ impl PathTable {
         };
         known.unwrap_or_else(|| {
             let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some((numbers, _)) = &self.elsewhere {
+                // NB: under the lock, see `FunctionTable::intern`.
+                table.ask_for(stacks, ids, round, numbers.as_ref());
+            }
             let mut walk = Walk::new(ids);
             stacks
                 .iter()
@@ -119,8 +156,30 @@ impl PathTable {
         })
     }
 
+    /// Learns these paths and those with which they begin, if their numbers are those of another process, and keeps them in this round
+    /// and the next.
+    pub(super) fn learn(&self, paths: &[PathId]) {
+        let Some((numbers, rounds)) = &self.elsewhere else { return };
+        let round = rounds.now();
+        let unknown = |table: &Paths| table.0.mark(paths.iter().copied().filter(|&path| path != EMPTY), round);
+        let is_known = {
+            let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+            paths.iter().for_each(|&path| table.mark(path, round));
+            unknown(&table).is_empty()
+        };
+        if is_known {
+            return;
+        }
+        let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
+        let unknown = unknown(&table);
+        for (path, node) in numbers.nodes(&unknown) {
+            table.0.put(path, node, node, round);
+        }
+    }
+
     /// A path and those that it begins with, down to the empty one.
     pub fn beginnings(&self, path: PathId) -> Vec<PathId> {
+        self.learn(&[path]);
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
         let shorter = table.up(path).map(|((caller, _), _)| *caller);
         std::iter::once(path).chain(shorter).collect()
@@ -128,10 +187,15 @@ impl PathTable {
 
     /// The functions of a path, root first.
     pub fn frames(&self, path: PathId) -> Vec<FunctionId> {
+        self.learn(&[path]);
+        self.paths.read().unwrap_or_else(PoisonError::into_inner).frames(path)
+    }
+
+    /// The functions of each of these paths, root first.
+    pub(super) fn frames_of(&self, paths: &[PathId]) -> Vec<Vec<FunctionId>> {
+        self.learn(paths);
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        let mut frames: Vec<FunctionId> = table.up(path).map(|((_, function), _)| *function).collect();
-        frames.reverse();
-        frames
+        paths.iter().map(|&path| table.frames(path)).collect()
     }
 
     /// The number of paths that have a number.
@@ -141,16 +205,23 @@ impl PathTable {
 
     /// See [`FunctionTable::hold_paths`](super::functions::FunctionTable::hold_paths).
     pub(super) fn hold(&self, paths: impl Iterator<Item = PathId>, round: u32) {
+        let paths: Vec<PathId> = paths.collect();
+        self.learn(&paths);
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        paths.for_each(|path| table.mark(path, round));
+        paths.into_iter().for_each(|path| table.mark(path, round));
     }
 
-    /// Forgets what was not marked since round `first`. Gives the functions of the other paths, with the round in which they were
-    /// marked.
+    /// Forgets what was not marked since round `first` and is held nowhere else. Gives the functions of the other paths, with the round
+    /// in which they were marked, at least `first`.
     pub(super) fn forget_before(&self, first: u32) -> Vec<(FunctionId, u32)> {
         let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
-        table.0.forget_before(first);
-        let mut functions: Vec<_> = table.0.entries().map(|((_, function), mark)| (*function, mark.get())).collect();
+        let forgotten = table.0.forget_before(first);
+        match &self.elsewhere {
+            Some((numbers, _)) => numbers.let_go(Forgotten::Paths(forgotten)),
+            None => table.0.release(forgotten),
+        }
+        let met = |mark: &Mark| mark.get().max(first);
+        let mut functions: Vec<_> = table.0.entries().map(|((_, function), mark)| (*function, met(mark))).collect();
         functions.sort_unstable();
         functions.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
@@ -160,12 +231,50 @@ impl PathTable {
         functions
     }
 
+    /// See [`FunctionTable::give_paths`](super::functions::FunctionTable::give_paths).
+    pub(super) fn give(&self, process: usize, stacks: &[Vec<FunctionId>], round: u32) -> Vec<Vec<PathId>> {
+        let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
+        let mut give = |stack: &Vec<FunctionId>| {
+            let mut path = EMPTY;
+            let mut down = |&function: &FunctionId| {
+                path = table.0.number_of((path, function), round, |node| *node);
+                table.0.entry(path).1.hold(process);
+                path
+            };
+            stack.iter().map(&mut down).collect()
+        };
+        stacks.iter().map(&mut give).collect()
+    }
+
+    /// See [`FunctionTable::give_nodes`](super::functions::FunctionTable::give_nodes).
+    pub(super) fn give_nodes(&self, process: usize, paths: &[PathId]) -> Option<Vec<(PathId, Node)>> {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = BTreeMap::new();
+        for &path in paths {
+            let mut next = path;
+            while next != EMPTY && !nodes.contains_key(&next) {
+                let (node, mark) = table.0.get(next).filter(|(_, mark)| mark.is_met())?;
+                mark.hold(process);
+                nodes.insert(next, *node);
+                next = node.0;
+            }
+        }
+        Some(nodes.into_iter().collect())
+    }
+
+    /// Another process has forgotten these.
+    pub(super) fn take_back(&self, process: usize, paths: &[PathId], round: u32) {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = paths.iter().filter_map(|&path| table.0.get(path));
+        entries.for_each(|(_, mark)| mark.let_go(process, round));
+    }
+
     /// Folds bytes of [`encode_paths`] to counts by function, ascending by function, as
     /// [`fold_stacks`](fleetdiff_schemas::fold::fold_stacks) folds the stacks of these paths.
     pub fn fold(&self, paths: &[u8]) -> Vec<Entry> {
         let mut functions: BTreeMap<FunctionId, Entry> = BTreeMap::new();
-        for (path, count) in decode_paths(paths) {
-            let mut frames = self.frames(path);
+        let (paths, counts): (Vec<PathId>, Vec<u64>) = decode_paths(paths).unzip();
+        for (mut frames, count) in self.frames_of(&paths).into_iter().zip(counts) {
             let leaf = frames.last().copied();
             frames.sort_unstable();
             frames.dedup();

@@ -6,18 +6,30 @@
 //! before up to which hop they are in flight.
 //!
 //! No row depends on numbers, so none depends on rounds.
+//!
+//! If a run has several processes, the first one gives all numbers ([`super::numbers`]). What another process has met and not forgotten
+//! is held there.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// The first round. Nothing was met before.
+pub(super) const FIRST: u32 = 1;
+
 /// The number of the current round, and who has finished it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rounds {
     now: AtomicU32,
     /// The last hop of anything that was met in this round.
     last_hop: AtomicU64,
     finishing: Mutex<Finishing>,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self { now: AtomicU32::new(FIRST), last_hop: AtomicU64::default(), finishing: Mutex::default() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -59,13 +71,43 @@ impl Rounds {
     }
 }
 
-/// The last round in which something was marked.
+/// The last round in which something was marked, and which other processes hold it.
 #[derive(Debug)]
-pub(super) struct Mark(AtomicU32);
+pub(super) struct Mark {
+    round: AtomicU32,
+    /// A bit each.
+    holders: AtomicU32,
+}
 
 impl Mark {
+    /// Of what nobody has met.
+    pub fn none() -> Self {
+        Self::new(0)
+    }
+
     pub fn new(round: u32) -> Self {
-        Self(AtomicU32::new(round))
+        Self { round: AtomicU32::new(round), holders: AtomicU32::new(0) }
+    }
+
+    /// Whether somebody has met it and it is not forgotten.
+    pub fn is_met(&self) -> bool {
+        self.get() > 0
+    }
+
+    /// Whether it was marked since round `first`, or another process holds it.
+    pub fn counts_since(&self, first: u32) -> bool {
+        self.get() >= first || self.holders.load(Ordering::Relaxed) > 0
+    }
+
+    /// Another process holds it.
+    pub fn hold(&self, process: usize) {
+        self.holders.fetch_or(bit(process), Ordering::Relaxed);
+    }
+
+    /// Another process has forgotten it. What it has sent of it may still be in flight, so it is marked in this round.
+    pub fn let_go(&self, process: usize, round: u32) {
+        self.set(round);
+        self.holders.fetch_and(!bit(process), Ordering::Relaxed);
     }
 
     /// Marks it in this round. Whoever forgets holds the lock of the table alone, so no order of memory is needed.
@@ -73,12 +115,17 @@ impl Mark {
     pub fn set(&self, round: u32) {
         // Most marks are there already, and a cache line that is only read stays shared.
         if self.get() < round {
-            self.0.fetch_max(round, Ordering::Relaxed);
+            self.round.fetch_max(round, Ordering::Relaxed);
         }
     }
 
     #[inline]
     pub fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        self.round.load(Ordering::Relaxed)
     }
+}
+
+/// The bit of a process. A run has at most as many as there are bits.
+fn bit(process: usize) -> u32 {
+    u32::try_from(process).ok().and_then(|process| 1_u32.checked_shl(process)).unwrap_or(0)
 }

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::InputHandle;
 use timely::dataflow::channels::pact::Exchange;
@@ -14,6 +15,7 @@ use timely::dataflow::operators::vec::Broadcast;
 use timely::dataflow::operators::{Input, Inspect};
 use timely::worker::Worker;
 
+use crate::checkpoint::Checkpoints;
 use crate::rules::watermarks::{Announced, Report, WatermarkBoard};
 
 /// What a worker reports to worker 0.
@@ -25,6 +27,9 @@ pub enum Announcement {
     Complete,
 }
 
+/// What is announced, and the boundary before it at which there will be a checkpoint, if there is a new one.
+type Decided = (Announced, Option<Hop>);
+
 /// One worker's end of the announcements.
 pub struct Announcements {
     input: InputHandle<u64, timely::container::CapacityContainerBuilder<Vec<Announcement>>>,
@@ -33,13 +38,14 @@ pub struct Announcements {
 
 impl Announcements {
     /// Builds the dataflow.
-    pub fn build(worker: &mut Worker) -> Self {
+    pub fn build(worker: &mut Worker, checkpoints: &Checkpoints) -> Self {
         let heard = Rc::new(Cell::new(Announced::Nothing));
         let hears = Rc::clone(&heard);
+        let (decides, wants) = (checkpoints.clone(), checkpoints.clone());
         let input = worker.dataflow::<u64, _, _>(|scope| {
             let (input, announcement) = scope.new_input::<Vec<Announcement>>();
             let mut board = WatermarkBoard::awaiting(scope.peers());
-            let announced = announcement.unary::<timely::container::CapacityContainerBuilder<Vec<Announced>>, _, _, _>(
+            let announced = announcement.unary::<timely::container::CapacityContainerBuilder<Vec<Decided>>, _, _, _>(
                 Exchange::new(|_| 0),
                 "Announce",
                 move |_, _| {
@@ -49,12 +55,20 @@ impl Announcements {
                                 Announcement::Partition(report) => board.report(report),
                                 Announcement::Complete => board.reader_is_complete(),
                             });
-                            output.session(&time).give_iterator(board.announce().into_iter());
+                            let decided = board.announce().map(|announced| match announced {
+                                Announced::OpenFrom(hop) => (announced, decides.decide(hop)),
+                                Announced::Nothing | Announced::All => (announced, None),
+                            });
+                            output.session(&time).give_iterator(decided.into_iter());
                         });
                     }
                 },
             );
-            announced.broadcast().inspect(move |announced| hears.set(hears.get().max(*announced)));
+            announced.broadcast().inspect(move |(announced, boundary)| {
+                // NB: before this worker lets anything close, so before any operator passes the boundary.
+                boundary.iter().for_each(|boundary| wants.want(*boundary));
+                hears.set(hears.get().max(*announced));
+            });
             input
         });
         Self { input, heard }

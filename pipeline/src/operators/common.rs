@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::checkpoint::{Checkpoints, Keeper, State, Unreadable};
 use crate::counts::functions::FunctionTable;
 use crate::counts::held::Held;
+use crate::counts::numbers::Elsewhere;
 
 /// What the operators of all workers share.
 #[derive(Clone, Default)]
@@ -20,12 +21,13 @@ pub struct Common {
 }
 
 impl Common {
-    /// For a run with these checkpoints.
+    /// For a run with these checkpoints. `elsewhere` says which process gives numbers, if it is not this one.
     ///
     /// # Errors
     /// If the one with which it begins cannot be read.
-    pub fn new(checkpoints: Checkpoints) -> Result<Self, Unreadable> {
-        Ok(Self { table: Arc::new(checkpoints.table()?), checkpoints, ..Self::default() })
+    pub(crate) fn new(checkpoints: Checkpoints, elsewhere: Option<Elsewhere>) -> Result<Self, Unreadable> {
+        let table = elsewhere.map_or_else(|| checkpoints.table(), |elsewhere| Ok(FunctionTable::numbered_by(elsewhere)))?;
+        Ok(Self { table: Arc::new(table), checkpoints, ..Self::default() })
     }
 
     /// What saves a state on a worker; the state is that of the checkpoint from now on. `None` if that cannot be read: the run must not

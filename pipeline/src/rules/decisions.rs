@@ -151,6 +151,16 @@ impl Decisions {
         Self { written_before: hop, ..self }
     }
 
+    /// The decisions that the log held when the run began, in its order.
+    pub(crate) fn known(&self) -> &[Decision] {
+        &self.known
+    }
+
+    /// The output holds the rows of every hop before this one.
+    pub(crate) fn written_before(&self) -> Hop {
+        self.written_before
+    }
+
     /// Writes a new decision to the log.
     ///
     /// # Errors

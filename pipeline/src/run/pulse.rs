@@ -267,6 +267,16 @@ impl Pulse {
         self.lock().output.flushes += 1;
     }
 
+    /// How often it has.
+    pub(super) fn flushes(&self) -> u64 {
+        self.lock().output.flushes
+    }
+
+    /// The sink is another process's, and has so often.
+    pub(super) fn flushed_elsewhere(&self, flushes: u64) {
+        self.lock().output.flushes = flushes;
+    }
+
     /// Something cannot be written for now, and is tried again.
     pub fn retries(&self, what: &'static str, detail: String, now: Instant) {
         let output = &mut self.lock().output;

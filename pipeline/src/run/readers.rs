@@ -43,7 +43,6 @@ impl Readers {
 
 impl State for Readers {
     const NAME: &'static str = "sources";
-    const IS_FIRST: bool = true;
 
     fn save(&self, to: &mut Saving) {
         let boundary = to.boundary();

@@ -14,6 +14,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::clocks::with_random_clocks;
 use super::going_on::Taken;
+use super::processes::Workers;
 use super::random::random_config;
 use super::requests::as_metrics;
 use super::silences::with_silence;
@@ -25,7 +26,7 @@ const SERVICES: [&str; 4] = ["cart", "checkout", "payment", "video"];
 
 /// Several services in the same partitions, in the order of their times. Some begin later and end earlier than others, and one is
 /// silent for a while.
-fn several_services(seed: u64, draws: &mut Xoshiro256PlusPlus) -> Vec<Vec<Decoded>> {
+pub(super) fn several_services(seed: u64, draws: &mut Xoshiro256PlusPlus) -> Vec<Vec<Decoded>> {
     let mut merged = vec![Vec::new(); 3];
     for (number, service) in (0..).zip(SERVICES) {
         let own = seed * 10 + number;
@@ -52,7 +53,7 @@ fn several_services(seed: u64, draws: &mut Xoshiro256PlusPlus) -> Vec<Vec<Decode
 }
 
 /// Adds parts that cannot be read: some say their time and type, some do not, and some stand before anything good.
-fn with_refused_parts(partitions: &mut [Vec<Decoded>], draws: &mut Xoshiro256PlusPlus) {
+pub(super) fn with_refused_parts(partitions: &mut [Vec<Decoded>], draws: &mut Xoshiro256PlusPlus) {
     for records in partitions {
         for (number, record) in records.iter_mut().enumerate() {
             if number > 0 && !draws.random_bool(0.03) {
@@ -81,7 +82,7 @@ fn gone_on(seed: u64, config: &Config, partitions: &[Vec<Decoded>], about: &str)
     let number = usize::try_from(seed).unwrap();
     let taken = Taken::by_run(config, partitions, 1, 5 + seed, own.clone());
     if taken.count() > 0 {
-        taken.go_on(number * 7, 1 + number % 3, about);
+        taken.go_on(number * 7, Workers::in_one(1 + number % 3), about);
     }
     own.tables()
 }

@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
-use fleetdiff_pipeline::run::in_memory::{Collected, sources};
-use fleetdiff_pipeline::run::{Service, run_service};
+use fleetdiff_pipeline::checkpoint::{Checkpoint, Keep};
+use fleetdiff_pipeline::run::in_memory::Collected;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
+
+use super::processes::{Workers, run_with};
 
 /// Keeps all checkpoints.
 #[derive(Clone, Default)]
@@ -56,22 +57,30 @@ impl Taken {
         every: u64,
         sink: impl Sink + Clone + 'static,
     ) -> Self {
-        Self::after(None, config, partitions, workers, every, sink)
+        Self::by_processes(config, partitions, Workers::in_one(workers), every, sink)
+    }
+
+    /// The same in several processes.
+    pub fn by_processes(
+        config: &Config,
+        partitions: &[Vec<Decoded>],
+        workers: Workers,
+        every: u64,
+        sink: impl Sink + Clone + 'static,
+    ) -> Self {
+        Self::after(None, (config, partitions), workers, every, sink)
     }
 
     fn after(
         before: Option<Checkpoint>,
-        config: &Config,
-        partitions: &[Vec<Decoded>],
-        workers: usize,
+        (config, partitions): (&Config, &[Vec<Decoded>]),
+        workers: Workers,
         every: u64,
         sink: impl Sink + Clone + 'static,
     ) -> Self {
         let (kept, by_hop) = (Kept::default(), ByHop { hops: Arc::default(), sink });
-        let checkpoints = Checkpoints::default().taken(every, Box::new(kept.clone()));
-        let checkpoints = before.into_iter().fold(checkpoints, Checkpoints::begun_with);
-        let service = Service { checkpoints, ..Service::default() };
-        run_service(config, workers, sources(partitions.to_vec()), Box::new(by_hop.clone()), service).unwrap();
+        let keep = Box::new(kept.clone());
+        run_with((config, partitions), workers, before, (every, keep), Box::new(by_hop.clone()));
         let (checkpoints, hops) = (kept.0.lock().unwrap().clone(), by_hop.hops.lock().unwrap().clone());
         Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
     }
@@ -82,18 +91,24 @@ impl Taken {
     }
 
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
-    pub fn go_on(&self, number: usize, workers: usize, what: &str) -> Self {
+    pub fn go_on(&self, number: usize, workers: Workers, what: &str) -> Self {
         let checkpoint = Checkpoint::from_bytes(&self.bytes(number % self.count())).unwrap();
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
-        let run = Self::after(Some(checkpoint), &self.config, &self.partitions, workers, every, Collected::default());
-        let expected: Vec<&(Hop, Tables)> = self.hops.iter().filter(|(hop, _)| *hop >= from).collect();
-        let got: Vec<&(Hop, Tables)> = run.hops.iter().collect();
-        for (expected, got) in expected.iter().zip(&got) {
-            assert_eq!(expected, got, "{what}: after the checkpoint of {from:?}, with {workers} workers");
-        }
-        assert_eq!(expected.len(), got.len(), "{what}: hops after the checkpoint of {from:?}");
+        let of = (&self.config, &*self.partitions);
+        let run = Self::after(Some(checkpoint), of, workers, every, Collected::default());
+        self.assert_same_from(from, &run, &format!("{what}: after the checkpoint of {from:?}, with {workers:?}"));
         run
+    }
+
+    /// Another run has the same rows from a hop on.
+    pub fn assert_same_from(&self, from: Hop, other: &Self, what: &str) {
+        let expected: Vec<&(Hop, Tables)> = self.hops.iter().filter(|(hop, _)| *hop >= from).collect();
+        let got: Vec<&(Hop, Tables)> = other.hops.iter().collect();
+        for (expected, got) in expected.iter().zip(&got) {
+            assert_eq!(expected, got, "{what}");
+        }
+        assert_eq!(expected.len(), got.len(), "{what}: hops");
     }
 
     /// The bytes of one of the checkpoints.
@@ -115,7 +130,8 @@ impl Taken {
         let expected: Vec<&(Hop, Tables)> = self.hops.iter().filter(|(hop, _)| *hop >= checkpoint.hop).collect();
         let decides = |state: &&str| {
             let without = Some(checkpoint.clone().without(state));
-            let run = Self::after(without, &self.config, &self.partitions, 2, 1_000_000, Collected::default());
+            let of = (&self.config, &*self.partitions);
+            let run = Self::after(without, of, Workers::in_one(2), 1_000_000, Collected::default());
             run.hops.iter().collect::<Vec<_>>() != expected
         };
         checkpoint.states().filter(decides).map(str::to_owned).collect()

@@ -149,7 +149,7 @@ impl Pace {
 }
 
 /// So many hops, rounded up; `None` for none.
-fn hops(every: Duration, clock: HopClock) -> Option<u64> {
+pub(super) fn hops(every: Duration, clock: HopClock) -> Option<u64> {
     let nanos = i64::try_from(every.as_nanos()).unwrap_or(i64::MAX);
     (nanos > 0).then(|| clock.hops_in(Nanos(nanos)).max(1))
 }

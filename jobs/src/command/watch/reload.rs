@@ -41,6 +41,8 @@ pub(crate) struct Takers {
     pub(crate) guidance: GuidanceLog,
     pub(crate) receivers: Receivers,
     pub(crate) limits: Limiter,
+    /// Whether other processes count too, which would not hear of other limits.
+    pub(crate) in_company: bool,
     pub(crate) log: Log,
 }
 
@@ -131,7 +133,10 @@ impl Follower {
 
     /// Has everything else taken, or nothing.
     fn take(&self, new: &Loaded) -> Result<Loaded, String> {
-        let Takers { receivers, guidance, limits, .. } = &self.takers;
+        let Takers { receivers, guidance, limits, in_company, .. } = &self.takers;
+        if *in_company && new.configuration.dataflow.limits != self.in_use.configuration.dataflow.limits {
+            return Err("limits of a service in several processes change only when all are started again".to_owned());
+        }
         let folder = &self.in_use.configuration.output.folder;
         receivers.change(&new.receivers, folder).map_err(|error| error.to_string())?;
         let texts = &new.configuration.alerts.guidance;
