@@ -15,6 +15,8 @@ mod chaos;
 mod checkpoints;
 #[path = "kafka/clocks.rs"]
 mod clocks;
+#[path = "kafka/cluster.rs"]
+mod cluster;
 #[path = "kafka/collector.rs"]
 mod collector;
 #[path = "kafka/disk.rs"]

@@ -45,7 +45,7 @@ fn profiles() -> Vec<Profile> {
 }
 
 /// Publishes the profiles that end between these seconds after the beginning.
-fn publish(topic: &str, folder: &Path, from: i64, until: i64) {
+pub fn publish(topic: &str, folder: &Path, from: i64, until: i64) {
     let at = |seconds: i64| Nanos::from_seconds(BEGIN + seconds);
     let mut writer = FleetWriter::create(folder, FileFormat::Pprof).unwrap();
     for profile in profiles().iter().filter(|profile| (at(from)..at(until)).contains(&profile.window.end)) {
@@ -57,13 +57,13 @@ fn publish(topic: &str, folder: &Path, from: i64, until: i64) {
 }
 
 /// Arguments of a process. Event time waits for every partition, so that nothing depends on the wall clock.
-fn watch<'a>(topic: &'a str, output: &'a Path, alerts: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub fn watch<'a>(topic: &'a str, output: &'a Path, alerts: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let own = ["watch", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--output", text(output)];
     let settings = ["--alerts-topic", alerts, "--flush", "60s", "--window", "4m", "--idle-after", "0s"];
     [&own[..], &settings, &["--report-every", "2m", "--checkpoint-every", "30s"], more].concat()
 }
 
-fn read(log: &Path) -> String {
+pub fn read(log: &Path) -> String {
     fs::read_to_string(log).unwrap()
 }
 
@@ -89,7 +89,7 @@ impl Running {
 }
 
 /// Alerts in the order of their keys; those of one key as they came.
-fn alerts_of(topic: &str) -> Vec<Value> {
+pub fn alerts_of(topic: &str) -> Vec<Value> {
     let mut alerts = read_alerts(topic);
     alerts.sort_by(|a, b| a["partitionkey"].as_str().cmp(&b["partitionkey"].as_str()));
     let ids: BTreeSet<&str> = alerts.iter().map(|alert| alert["id"].as_str().unwrap()).collect();
