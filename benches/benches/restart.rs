@@ -192,16 +192,13 @@ impl Writer {
 }
 
 impl Keep for Writer {
-    fn is_ready(&self) -> bool {
+    fn is_ready(&self, boundary: Hop) -> bool {
         // Asked before anything of a checkpoint is taken.
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = ALLOCATOR.allocated();
-        true
+        boundary == self.at
     }
 
     fn keep(&mut self, checkpoint: Checkpoint) {
-        if checkpoint.hop != self.at {
-            return;
-        }
         let in_use = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let peak = ALLOCATOR.allocated();
         let mut state = Vec::new();

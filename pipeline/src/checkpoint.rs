@@ -107,8 +107,8 @@ impl Checkpoint {
 
 /// Where checkpoints go.
 pub trait Keep: Send {
-    /// Whether another checkpoint is wanted now. Asked before event time passes a boundary; one that is not wanted costs nothing.
-    fn is_ready(&self) -> bool {
+    /// Whether a checkpoint is wanted at this boundary. Asked before event time passes it; one that is not wanted costs nothing.
+    fn is_ready(&self, _: Hop) -> bool {
         true
     }
 

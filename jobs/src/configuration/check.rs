@@ -39,16 +39,7 @@ impl Configuration {
         check_counts(config, &mut need);
         self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
-        let Processes { processes, process, hosts, .. } = &self.cluster;
-        let most = Shape::MOST_PROCESSES;
-        need((1..=most).contains(processes), "cluster.processes", &format!("must be between 1 and {most}"));
-        need(process < processes, "cluster.process", "must be less than cluster.processes: the first process is 0");
-        need(
-            hosts.is_empty() || hosts.len() == *processes,
-            "cluster.hosts",
-            "must be one address for each of cluster.processes, or empty",
-        );
-        need(hosts.iter().all(|host| is_address(host)), "cluster.hosts", "must be HOST:PORT, as in 10.0.0.7:2101");
+        self.cluster.check(&mut need);
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
         need(!self.kafka.cohort.is_empty(), "kafka.cohort", "must name an attribute");
@@ -115,6 +106,22 @@ fn check_counts(config: &Config, need: &mut impl FnMut(bool, &'static str, &str)
         (limits.bytes, "limits.bytes"),
     ] {
         need(count > 0, path, "must be at least 1");
+    }
+}
+
+impl Processes {
+    /// The problems of processes that do the work together.
+    fn check(&self, need: &mut impl FnMut(bool, &'static str, &str)) {
+        let Processes { processes, process, hosts, .. } = self;
+        let most = Shape::MOST_PROCESSES;
+        need((1..=most).contains(processes), "cluster.processes", &format!("must be between 1 and {most}"));
+        need(process < processes, "cluster.process", "must be less than cluster.processes: the first process is 0");
+        need(
+            hosts.is_empty() || hosts.len() == *processes,
+            "cluster.hosts",
+            "must be one address for each of cluster.processes, or empty",
+        );
+        need(hosts.iter().all(|host| is_address(host)), "cluster.hosts", "must be HOST:PORT, as in 10.0.0.7:2101");
     }
 }
 

@@ -45,7 +45,7 @@ impl Collected {
 
     /// Whether there will be a checkpoint at a boundary that event time is about to pass: one at a time.
     pub(super) fn decide(&self, boundary: Hop) -> bool {
-        boundary > self.settled && self.by_hop.is_empty() && self.keep.is_ready()
+        boundary > self.settled && self.by_hop.is_empty() && self.keep.is_ready(boundary)
     }
 
     /// There will be one.
@@ -107,7 +107,7 @@ mod tests {
     struct Kept(Arc<Mutex<(bool, Vec<Hop>)>>);
 
     impl Keep for Kept {
-        fn is_ready(&self) -> bool {
+        fn is_ready(&self, _: Hop) -> bool {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).0
         }
 

@@ -111,7 +111,7 @@ struct Writes {
 }
 
 impl Keep for Writes {
-    fn is_ready(&self) -> bool {
+    fn is_ready(&self, _: Hop) -> bool {
         lock(&self.pace).is_ready(Instant::now())
     }
 

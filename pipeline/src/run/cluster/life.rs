@@ -13,6 +13,9 @@ const SILENT: Duration = Duration::from_secs(15);
 /// Ends this process, since the run has lost one: (which, why).
 pub type Lose = dyn Fn(usize, &str) + Send + Sync;
 
+/// Says to another process that one is lost, and why.
+pub(super) type LastWords = Box<dyn FnMut(&str) + Send>;
+
 /// What is known of the life of a run.
 pub(super) struct Life {
     /// Until all workers of this process have ended.
@@ -20,7 +23,7 @@ pub(super) struct Life {
     lost: AtomicBool,
     lose: Box<Lose>,
     /// What is said before the process ends.
-    last_words: Mutex<Vec<Box<dyn FnMut(&str) + Send>>>,
+    last_words: Mutex<Vec<LastWords>>,
 }
 
 impl Debug for Life {
@@ -44,7 +47,7 @@ impl Life {
     }
 
     /// What is to be said to another process when one is lost.
-    pub(super) fn last_words(&self, say: Box<dyn FnMut(&str) + Send>) {
+    pub(super) fn last_words(&self, say: LastWords) {
         self.last_words.lock().unwrap_or_else(PoisonError::into_inner).push(say);
     }
 

@@ -77,8 +77,10 @@ impl Other {
         match said {
             FromFirst::Answer(answer) => {
                 let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                // NB: whoever has asked waits.
-                waiting.map(|waiting| drop(waiting.send(answer)));
+                // NB: whoever has asked waits, unless its thread has ended with the process.
+                if let Some(waiting) = waiting {
+                    drop(waiting.send(answer));
+                }
             }
             FromFirst::Beat { stop, flushes } => {
                 doing.pulse.flushed_elsewhere(flushes);
