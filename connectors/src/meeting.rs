@@ -136,19 +136,18 @@ impl Party {
                 self.connect(connected)?;
             }
             let missing = self.missing(&lock(connected));
-            if missing.is_empty() {
-                match self.first_speaks(&lock(connected)) {
-                    Some(speaks) => return Ok(speaks),
-                    None if said.elapsed() >= SAY_EVERY => {
-                        tracing::info!("waiting for the first process, which waits for the others");
-                        said = Instant::now();
-                    }
-                    None => {}
-                }
-            } else if said.elapsed() >= SAY_EVERY {
-                let named = missing.iter().map(|one| format!("{one} ({})", self.hosts[*one])).collect::<Vec<_>>();
-                tracing::info!("waiting for process {}", named.join(", "));
+            match self.first_speaks(&lock(connected)) {
+                Some(true) if !missing.is_empty() => {}
+                Some(speaks) => return Ok(speaks),
+                None => {}
+            }
+            if said.elapsed() >= SAY_EVERY {
                 said = Instant::now();
+                let named = missing.iter().map(|one| format!("{one} ({})", self.hosts[*one])).collect::<Vec<_>>();
+                match named.is_empty() {
+                    true => tracing::info!("waiting for process 0, which waits for others"),
+                    false => tracing::info!("waiting for process {}", named.join(", ")),
+                }
             }
             std::thread::sleep(EVERY);
         }
@@ -166,8 +165,7 @@ impl Party {
     fn missing(&self, connected: &Connected) -> Vec<usize> {
         let needs_control = |other: usize| self.process == 0 || other == 0;
         let is_missing = |other: &usize| {
-            !connected.data.contains_key(other)
-                || needs_control(*other) && !connected.control.contains_key(other)
+            !connected.data.contains_key(other) || needs_control(*other) && !connected.control.contains_key(other)
         };
         self.others().filter(is_missing).collect()
     }

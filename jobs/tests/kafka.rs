@@ -19,6 +19,8 @@ mod clocks;
 mod cluster;
 #[path = "kafka/collector.rs"]
 mod collector;
+#[path = "kafka/company.rs"]
+mod company;
 #[path = "kafka/disk.rs"]
 mod disk;
 #[path = "kafka/draining.rs"]

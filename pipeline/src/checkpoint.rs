@@ -246,13 +246,7 @@ impl Checkpoints {
             state.load(&Loading { name: S::NAME, hop: checkpoint.hop, parts, worker, workers })?;
         }
         let begun_from = self.begun_from().unwrap_or_default();
-        Ok(Keeper {
-            taken: self.taken.clone(),
-            table: Arc::clone(table),
-            worker,
-            begun_from,
-            saved: begun_from,
-        })
+        Ok(Keeper { taken: self.taken.clone(), table: Arc::clone(table), worker, begun_from, saved: begun_from })
     }
 }
 

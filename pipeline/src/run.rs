@@ -144,7 +144,8 @@ fn run_as(
     };
     let (builders, joined) = match cluster {
         Some(cluster) => {
-            let (builders, joined) = cluster.start(shared.doing()).map_err(|error| RunError::Worker(error.to_string()))?;
+            let (builders, joined) =
+                cluster.start(shared.doing()).map_err(|error| RunError::Worker(error.to_string()))?;
             (builders, Some(joined))
         }
         None => {

@@ -142,7 +142,10 @@ fn verdict(party: &Party, hello: &Hello, meeting: Option<u64>) -> Verdict {
     } else if hello.workers != own[1] {
         differs("the number of workers", &hello.workers, &own[1])
     } else if hello.to != own[2] || hello.from <= own[2] || hello.from >= own[0] {
-        Verdict::Differs(format!("process {} connects to process {}, which is at the address of process {}", hello.from, own[2], hello.to))
+        Verdict::Differs(format!(
+            "process {} connects to process {}, which is at the address of process {}",
+            hello.from, own[2], hello.to
+        ))
     } else if !settings.is_empty() {
         Verdict::Differs(format!("settings that decide rows differ: {}", settings.join(", ")))
     } else {

@@ -2,83 +2,18 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::parquet::read_tables;
 
 use crate::checkpoints::checkpoints;
+use crate::company::{Company, free_hosts};
 use crate::program::{fail, start, succeed, text};
-use crate::service::{files_of, generate, has_decided, run_anew, wait_for, watch as watch_silent};
-use crate::shards::{alerts_of, publish, read, watch};
+use crate::service::{files_of, generate, has_decided, run_anew, watch as watch_silent};
+use crate::shards::{alerts_of, publish, watch};
 use crate::together::assert_same;
-
-/// Addresses at which nobody listens.
-fn free_hosts(count: usize) -> String {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string());
-    addresses.collect::<Vec<_>>().join(",")
-}
-
-/// Processes of one service, with their logs.
-struct Company(Vec<(Child, PathBuf)>);
-
-impl Company {
-    /// Starts so many processes with so many workers each.
-    fn start(folder: &Path, name: &str, (processes, workers): (usize, usize), args: &[&str]) -> Self {
-        let hosts = free_hosts(processes);
-        let one = |process: usize| Self::one(folder, &format!("{name}-{process}"), (process, workers, &hosts), args);
-        Self((0..processes).map(one).collect())
-    }
-
-    fn one(folder: &Path, name: &str, shape: (usize, usize, &str), args: &[&str]) -> (Child, PathBuf) {
-        let (process, workers, hosts) = shape;
-        let log = folder.join(format!("{name}.log"));
-        let [process, workers] = [process, workers].map(|number| number.to_string());
-        let processes = hosts.split(',').count().to_string();
-        let own = ["--processes", &processes, "--process", &process, "--hosts", hosts, "--workers", &workers];
-        (start(&[args, &own].concat(), &log), log)
-    }
-
-    fn log(&self, process: usize) -> String {
-        read(&self.0[process].1)
-    }
-
-    fn wait(&self, process: usize, what: &str, holds: impl FnMut() -> bool) {
-        wait_for(what, &self.0[process].1, holds);
-    }
-
-    fn signal(&self, process: usize, signal: &str) {
-        let id = self.0[process].0.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
-    }
-
-    /// Waits until all end, and gives their exit codes.
-    fn end(&mut self, within: Duration) -> Vec<Option<i32>> {
-        let deadline = Instant::now() + within;
-        let logs: Vec<String> = (0..self.0.len()).map(|process| self.log(process)).collect();
-        let end = |(process, _): &mut (Child, PathBuf)| loop {
-            if let Some(status) = process.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(Instant::now() < deadline, "a process goes on after {within:?}; the logs:\n{}", logs.join("\n"));
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        self.0.iter_mut().map(end).collect()
-    }
-}
-
-impl Drop for Company {
-    fn drop(&mut self) {
-        for (process, _) in &mut self.0 {
-            // It has ended, unless the test has failed.
-            drop(process.kill());
-            drop(process.wait());
-        }
-    }
-}
 
 /// Processes that share a topic, an output folder and a secret.
 struct Trial {
@@ -114,7 +49,7 @@ impl Trial {
     }
 
     fn start(&self, name: &str, shape: (usize, usize), more: &[&str]) -> Company {
-        Company::start(&self.folder, name, shape, &self.args("", more))
+        Company::start(&self.folder.join(name), shape, |own, log, _| start(&[&self.args("", more), own].concat(), log))
     }
 
     /// Strangers, and processes that are configured otherwise, keep nobody from meeting.
@@ -122,7 +57,8 @@ impl Trial {
         let hosts = free_hosts(3);
         let one = |process: usize| {
             let args = self.args("", &[]);
-            Company::one(&self.folder, &format!("three-{process}"), (process, 1, &hosts), &args)
+            let log = self.folder.join(format!("three-{process}.log"));
+            (start(&[&args, &Company::flags(process, 1, &hosts).each()[..]].concat(), &log), log)
         };
         let mut company = Company(vec![one(0), one(1)]);
         company.wait(0, "listening", || company.log(0).contains("waiting for the others"));
@@ -228,8 +164,9 @@ fn decisions_of_every_process_are_in_one_log() {
     let scratch = tempfile::tempdir().unwrap();
     let output = scratch.path().join("live");
     generate("silent-company", "5m", "2");
-    let mut company =
-        Company::start(scratch.path(), "three", (3, 1), &watch_silent("silent-company", &output, &[]));
+    let args = watch_silent("silent-company", &output, &[]);
+    let logs = scratch.path().join("three");
+    let mut company = Company::start(&logs, (3, 1), |own, log, _| start(&[&args, own].concat(), log));
     company.wait(0, "closing hops without partition 2", || files_of(&output, "ledger") >= 3);
     assert!(has_decided(&output, "idle", 2) && !has_decided(&output, "back", 2));
     assert!(company.log(2).contains("event time goes on without this partition"), "{}", company.log(2));

@@ -44,8 +44,12 @@ impl Collected {
     }
 
     /// Whether there will be a checkpoint at a boundary that event time is about to pass: one at a time.
-    pub(super) fn decide(&self, boundary: Hop) -> bool {
-        boundary > self.settled && self.by_hop.is_empty() && self.keep.is_ready(boundary)
+    pub(super) fn decide(&mut self, boundary: Hop) -> bool {
+        let is_wanted = boundary > self.settled && self.by_hop.is_empty() && self.keep.is_ready(boundary);
+        if is_wanted {
+            self.want(boundary);
+        }
+        is_wanted
     }
 
     /// There will be one.
@@ -129,10 +133,10 @@ mod tests {
         givers.iter().for_each(|(name, worker)| collected.expect(name, *worker));
         collected.others = 1;
         assert!(collected.decide(Hop(10)));
-        collected.want(Hop(10));
         assert!(!collected.decide(Hop(20)), "one at a time");
         assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([10]));
-        let last = givers.into_iter().chain([("", 1)]).filter_map(|giver| collected.take(Hop(10), giver, States::new()));
+        let last =
+            givers.into_iter().chain([("", 1)]).filter_map(|giver| collected.take(Hop(10), giver, States::new()));
         let last: Vec<States> = last.collect();
         assert_eq!(last.len(), 1, "only the last one makes it complete");
         collected.keep_if_complete(Hop(10), last.into_iter().next(), &FunctionTable::default());
@@ -141,12 +145,12 @@ mod tests {
         collected.want(Hop(10));
         assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([]), "a worker that hears of it late");
         assert!(collected.decide(Hop(30)));
-        collected.want(Hop(30));
         collected.refuse(Hop(30));
         collected.want(Hop(30));
         assert_eq!(collected.wanted(Hop(0), Hop(30)), hops([]));
-        assert!(!collected.decide(Hop(30)) && collected.decide(Hop(40)));
         kept.0.lock().unwrap().0 = false;
         assert!(!collected.decide(Hop(40)), "it is not wanted now");
+        kept.0.lock().unwrap().0 = true;
+        assert!(!collected.decide(Hop(30)) && collected.decide(Hop(40)));
     }
 }

@@ -26,7 +26,8 @@ impl Common {
     /// # Errors
     /// If the one with which it begins cannot be read.
     pub(crate) fn new(checkpoints: Checkpoints, elsewhere: Option<Elsewhere>) -> Result<Self, Unreadable> {
-        let table = elsewhere.map_or_else(|| checkpoints.table(), |elsewhere| Ok(FunctionTable::numbered_by(elsewhere)))?;
+        let table =
+            elsewhere.map_or_else(|| checkpoints.table(), |elsewhere| Ok(FunctionTable::numbered_by(elsewhere)))?;
         Ok(Self { table: Arc::new(table), checkpoints, ..Self::default() })
     }
 

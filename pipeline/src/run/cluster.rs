@@ -28,8 +28,8 @@ use timely::communication::allocator::zero_copy::initialize::{CommsGuard, initia
 use timely::communication::initialize::Hooks;
 
 use self::first::First;
-pub use self::life::Lose;
 use self::life::Life;
+pub use self::life::Lose;
 use self::other::{LogOfFirst, Other, ToFirstProcess};
 use self::wire::Line;
 use super::pulse::Pulse;
@@ -96,7 +96,10 @@ impl Beginning {
 
 /// A decision as a line of the log.
 fn text_of(decision: &Decision) -> String {
-    #[expect(clippy::expect_used, reason = "it fails only for maps whose keys are no text, of which a decision has none")]
+    #[expect(
+        clippy::expect_used,
+        reason = "it fails only for maps whose keys are no text, of which a decision has none"
+    )]
     serde_json::to_string(decision).expect("a decision can be written as JSON")
 }
 

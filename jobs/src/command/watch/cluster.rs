@@ -110,6 +110,12 @@ impl Company {
     /// # Errors
     /// A process is of another run, or its connection breaks; or the run fails.
     pub(super) fn follow(&self, args: &WatchArgs, configuration: &Configuration) -> Result<(), Failure> {
+        if args.standby || args.decisions.is_some() {
+            return Err(Failure::usage(
+                "--standby and --decisions concern the output folder, which process 0 has",
+                "give them to process 0 alone; the others wait for it",
+            ));
+        }
         let config = configuration.dataflow();
         let Some(connections) = self.meet()? else { return Ok(()) };
         let (cluster, beginning) = Cluster::other(self.shape(), connections, self.lose()).map_err(broken)?;

@@ -4,12 +4,10 @@
 //! in order. In odd rounds, one partition is silent for a while and one is added: how long that was waited for depends on the wall
 //! clock, so rows and alerts are those of a run that makes the same decisions.
 
-use std::fs;
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::crash::CrashPoint;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -25,12 +23,13 @@ use super::records::{Record, Sender, recorded};
 use super::subject::Subject;
 use super::{ABORTED, assert_sound, make, rounds, seed};
 use crate::broker::Broker;
+use crate::company::Company;
 use crate::program::{brokers, succeed};
 use crate::results::Results;
-use crate::service::{stop, wait_for};
-use crate::status::{get, port_of, signal};
+use crate::service::wait_for;
+use crate::status::{get, port_of};
 
-/// What may happen to a service.
+/// What may happen to a service. Of several processes, it happens to one that is drawn.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// SIGKILL, after so many milliseconds.
@@ -89,47 +88,95 @@ struct Round<'a> {
     subject: &'a Subject<'a>,
     log: PathBuf,
     draws: Xoshiro256PlusPlus,
-    service: Option<Child>,
-    /// How many workers the last one has.
+    service: Option<Company>,
+    /// How many workers each process of the last one has.
     workers: usize,
 }
 
-impl Round<'_> {
-    fn said(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
-    }
+/// How long a service may take to see that one of its processes is gone.
+const SEEN_WITHIN: Duration = Duration::from_secs(5);
 
+impl Round<'_> {
     /// The service that runs, or a new one.
-    fn running(&mut self) -> Child {
+    fn running(&mut self) -> Company {
         if let Some(mut service) = self.service.take() {
-            let ended = service.try_wait().unwrap();
-            assert!(ended.is_none(), "{}: it ended by itself, {ended:?}:\n{}", self.about, self.said());
+            let ended: Vec<_> = service.0.iter_mut().map(|(process, _)| process.try_wait().unwrap()).collect();
+            assert!(
+                ended.iter().all(Option::is_none),
+                "{}: it ended by itself, {ended:?}:\n{}",
+                self.about,
+                service.logs()
+            );
             return service;
         }
         self.begun(None)
     }
 
-    fn begun(&mut self, end_at: Option<(CrashPoint, u64)>) -> Child {
-        self.workers = self.draws.random_range(1..=4);
-        let workers = &self.workers.to_string();
+    /// A service of one process, of two or of three.
+    fn begun(&mut self, end_at: Option<(CrashPoint, u64)>) -> Company {
+        let processes = [1, 1, 2, 3][self.draws.random_range(0..4)];
+        self.workers = self.draws.random_range(1..=4_usize.div_ceil(processes));
         let every = ["10s", "30s", "60s", "2m"][self.draws.random_range(0..4)];
-        self.subject.start(&self.log, &["--workers", workers, "--checkpoint-every", every], end_at)
+        let more = ["--checkpoint-every", every];
+        Company::start(&self.log, (processes, self.workers), |own, log, process| {
+            // NB: what is committed is committed by the first one.
+            self.subject.start(log, &[own, &more].concat(), end_at.filter(|_| process == 0))
+        })
+    }
+
+    /// One of its processes.
+    fn one_of(&mut self, service: &Company) -> usize {
+        self.draws.random_range(0..service.0.len())
     }
 
     /// Until all of its workers do, one whose broker does not answer says so and ends, as it is to do.
-    fn wait_until_it_reads(&self) {
-        let port = port_of(&self.log);
-        wait_for(&format!("{}: reading", self.about), &self.log, || {
-            let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
-            let status = if answers { get(port, "/status").1 } else { String::new() };
-            let reading = |status: Value| status["transports"].as_array().map(Vec::len) == Some(self.workers);
-            serde_json::from_str(&status).is_ok_and(reading)
-        });
+    fn wait_until_it_reads(&self, service: &Company) {
+        for (process, (_, log)) in service.0.iter().enumerate() {
+            let begins = if process == 0 { "status at http://" } else { "reads its part of topic" };
+            wait_for(&format!("{}: process {process}", self.about), log, || service.log(process).contains(begins));
+            service.wait(process, "its port", || service.log(process).contains("status at http://"));
+            let port = port_of(log);
+            wait_for(&format!("{}: reading", self.about), log, || {
+                let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
+                let status = if answers { get(port, "/status").1 } else { String::new() };
+                let reading = |status: Value| status["transports"].as_array().map(Vec::len) == Some(self.workers);
+                serde_json::from_str(&status).is_ok_and(reading)
+            });
+        }
     }
 
-    fn ended_in_order(&self, service: Child) {
-        self.wait_until_it_reads();
-        assert_eq!(stop(service, "TERM"), Some(0), "{}:\n{}", self.about, self.said());
+    fn ended_in_order(&mut self, mut service: Company) {
+        self.wait_until_it_reads(&service);
+        let asked = self.one_of(&service);
+        service.signal(asked, "TERM");
+        let codes = service.end(Duration::from_secs(60));
+        assert!(codes.iter().all(|code| *code == Some(0)), "{}: {codes:?}\n{}", self.about, service.logs());
+    }
+
+    /// One process is gone, so all others end; but those that have not begun yet wait for it to be started again.
+    fn ends_without(&self, gone: usize, mut service: Company) {
+        let deadline = Instant::now() + SEEN_WITHIN;
+        for process in (0..service.0.len()).filter(|process| *process != gone) {
+            let begun = |service: &Company| {
+                service.log(0).contains("processes are here")
+                    && (process == 0 || service.log(process).contains("reads its part"))
+            };
+            let code = loop {
+                match service.0[process].0.try_wait().unwrap() {
+                    Some(ended) => break ended.code(),
+                    None if Instant::now() < deadline => sleep(20),
+                    None => break None,
+                }
+            };
+            let is_right = code == Some(1) || code.is_none() && !begun(&service);
+            assert!(
+                is_right,
+                "{}: without process {gone}, {process} ends with {code:?}\n{}",
+                self.about,
+                service.logs()
+            );
+        }
+        service.0.iter_mut().for_each(|(process, _)| drop(process.kill()));
     }
 
     /// What there is to read may not lead to that point; then it is killed.
@@ -137,12 +184,14 @@ impl Round<'_> {
         let mut service = self.begun(Some((point, times)));
         for _ in 0..40 {
             sleep(50);
-            if let Some(ended) = service.try_wait().unwrap() {
-                assert_eq!(ended.signal(), Some(ABORTED), "{}:\n{}", self.about, self.said());
-                return;
+            if let Some(ended) = service.0[0].0.try_wait().unwrap() {
+                assert_eq!(ended.signal(), Some(ABORTED), "{}:\n{}", self.about, service.logs());
+                break;
             }
         }
-        stop(service, "KILL");
+        drop(service.0[0].0.kill());
+        drop(service.0[0].0.wait());
+        self.ends_without(0, service);
     }
 
     fn happens(&mut self, fault: Fault, broker: &mut Broker) {
@@ -152,32 +201,35 @@ impl Round<'_> {
             }
             return self.crashes(point, times);
         }
-        let service = self.running();
+        let mut service = self.running();
         match fault {
             Fault::Kill(after) => {
                 sleep(after);
-                stop(service, "KILL");
-                return;
+                let killed = self.one_of(&service);
+                service.signal(killed, "KILL");
+                drop(service.0[killed].0.wait());
+                return self.ends_without(killed, service);
             }
             Fault::Term => return self.ended_in_order(service),
             Fault::Pause(millis) => {
-                signal(service.id(), "STOP");
+                let paused = self.one_of(&service);
+                service.signal(paused, "STOP");
                 sleep(millis);
-                signal(service.id(), "CONT");
+                service.signal(paused, "CONT");
             }
             Fault::Second => {
-                self.wait_until_it_reads();
+                self.wait_until_it_reads(&service);
                 let said = self.subject.is_refused_beside_another();
                 assert!(said.contains("is in use: another run of fleetdiff writes into it"), "{}: {said}", self.about);
             }
             Fault::BrokerHangs(millis) => {
-                self.wait_until_it_reads();
+                self.wait_until_it_reads(&service);
                 broker.signal("STOP");
                 sleep(millis);
                 broker.signal("CONT");
             }
             Fault::BrokerDies(millis) => {
-                self.wait_until_it_reads();
+                self.wait_until_it_reads(&service);
                 broker.kill();
                 sleep(millis);
                 broker.restart();

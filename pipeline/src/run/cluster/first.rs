@@ -52,7 +52,9 @@ impl First {
                 while !peer.has_ended() {
                     match read(&mut heard) {
                         Ok(said) => first.hear(said, &link, &peer, &doing),
-                        Err(error) => return first.life.lose(peer.process, &format!("its connection is broken: {error}")),
+                        Err(error) => {
+                            return first.life.lose(peer.process, &format!("its connection is broken: {error}"));
+                        }
                     }
                 }
             })?;
@@ -134,7 +136,8 @@ fn answer(question: Question, process: usize, doing: &Doing) -> Answer {
         Question::PathsOf(stacks) => Answer::Paths(table.give_paths(process, &stacks)),
         Question::Nodes(paths) => table.give_nodes(process, &paths).map_or_else(nobodys, Answer::Nodes),
         Question::Decision(line) => {
-            let logged = line_of(&line).and_then(|decision| doing.decisions.append(&decision).map_err(|error| error.to_string()));
+            let logged = line_of(&line)
+                .and_then(|decision| doing.decisions.append(&decision).map_err(|error| error.to_string()));
             logged.map_or_else(Answer::Failed, |()| Answer::Logged)
         }
     }
