@@ -82,6 +82,9 @@ impl Subject<'_> {
     /// Goes on from the last checkpoint until this many intervals are written, and ends in order.
     pub fn go_on_to(&self, intervals: usize, log: &Path, more: &[&str], about: &str) {
         let service = self.start(log, more, None);
+        // NB: all may be written already, and a process that has only just begun takes no signal yet.
+        let reads = || fs::read_to_string(log).is_ok_and(|said| said.contains("reading topic"));
+        wait_for(&format!("{about}: reading"), log, reads);
         wait_for(&format!("{about}: the end"), log, || files_of(&self.output, "ledger") >= intervals);
         assert_eq!(stop(service, "TERM"), Some(0), "{about}:\n{}", fs::read_to_string(log).unwrap());
     }
