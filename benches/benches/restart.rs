@@ -124,10 +124,11 @@ struct Run {
 /// Runs the dataflow over hops of the workload, counted from 0; gives how many records were read.
 fn run(workload: &Arc<Workload>, rows: &Rows, checkpoints: Checkpoints, of: Run) -> usize {
     let Run { from, until, cadence } = of;
+    let usual = Config::default();
     let config = Config {
         lateness: Nanos::from_seconds(30),
-        evaluate_every: cadence.unwrap_or(Config::default().evaluate_every),
-        report_every: cadence.unwrap_or(Config::default().report_every),
+        evaluate_every: cadence.unwrap_or(usual.evaluate_every),
+        report_every: cadence.unwrap_or(usual.report_every),
         ..workload.config()
     };
     let service = Service { stop: Arc::clone(&rows.stop), checkpoints, ..Service::default() };
