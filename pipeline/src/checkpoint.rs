@@ -58,7 +58,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// Writes its bytes.
     ///
@@ -79,6 +79,11 @@ impl Checkpoint {
     /// The names of the states that it has.
     pub fn states(&self) -> impl Iterator<Item = &str> {
         self.states.keys().map(String::as_str)
+    }
+
+    /// The names of functions to which its states refer, and others that were met lately.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.names.functions()
     }
 
     /// The same with one state as at the beginning, to see what depends on it.
@@ -196,12 +201,15 @@ impl Checkpoints {
         image.map_or_else(|| Ok(FunctionTable::default()), Image::table)
     }
 
-    /// Event time is about to pass this hop. Gives the boundary at which there will be a checkpoint, if there is a new one and another is
-    /// wanted. Asked in one place of a run, which says it to all workers before it lets anything close.
-    pub(crate) fn decide(&self, hop: Hop) -> Option<Hop> {
+    /// Hops before `hop` are about to be closed, and those before `before` may be closed already. Gives the boundary at which there will be a
+    /// checkpoint, if one is passed now and another is wanted. Asked in one place of a run, which says it to all workers before it lets
+    /// anything close.
+    pub(crate) fn decide(&self, before: Hop, hop: Hop) -> Option<Hop> {
         let taken = self.taken.as_ref()?;
         let boundary = taken.boundary(hop);
-        (boundary > self.begun_from().unwrap_or_default() && taken.lock().decide(boundary)).then_some(boundary)
+        // NB: whoever has passed a boundary has no state of it any more, and nothing would ever complete it.
+        let is_passed_now = boundary > before.max(self.begun_from().unwrap_or_default());
+        (is_passed_now && taken.lock().decide(boundary)).then_some(boundary)
     }
 
     /// There will be a checkpoint at this boundary.

@@ -45,6 +45,7 @@ impl Announcements {
         let input = worker.dataflow::<u64, _, _>(|scope| {
             let (input, announcement) = scope.new_input::<Vec<Announcement>>();
             let mut board = WatermarkBoard::awaiting(scope.peers());
+            let mut before = Hop(0);
             let announced = announcement.unary::<timely::container::CapacityContainerBuilder<Vec<Decided>>, _, _, _>(
                 Exchange::new(|_| 0),
                 "Announce",
@@ -56,7 +57,10 @@ impl Announcements {
                                 Announcement::Complete => board.reader_is_complete(),
                             });
                             let decided = board.announce().map(|announced| match announced {
-                                Announced::OpenFrom(hop) => (announced, decides.decide(hop)),
+                                Announced::OpenFrom(hop) => {
+                                    let before = std::mem::replace(&mut before, hop);
+                                    (announced, decides.decide(before, hop))
+                                }
                                 Announced::Nothing | Announced::All => (announced, None),
                             });
                             output.session(&time).give_iterator(decided.into_iter());

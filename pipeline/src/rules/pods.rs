@@ -105,7 +105,8 @@ pub struct PodHistory {
     requests: BTreeMap<RequestsKey, (u64, Hop)>,
     served: Served,
     last: Hop,
-    /// The round in which the call paths of its processes were last marked as held.
+    /// The round in which the call paths of its processes were last marked as held; rounds begin anew with each run.
+    #[serde(skip)]
     held_in: u32,
 }
 

@@ -9,6 +9,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::FleetBuilder;
 
 use super::going_on::Taken;
+use super::processes::Workers;
 use super::{builder, config, delivered, rolled_out};
 
 /// One cell with few samples.
@@ -31,17 +32,30 @@ fn regression_every_state_of_a_checkpoint_decides_rows() {
     let mut decisive = BTreeSet::new();
     for (fleet, config, when) in fleets {
         let fleet = delivered(fleet);
-        let taken = Taken::by_run(&config, &fleet.partitions(2), 2, 6, Collected::default());
-        // Which there are depends on timing: one is taken at a time.
-        for &seconds in when {
-            let hop = config.clock().hop_of(fleet.time().start.plus(Nanos::from_seconds(seconds)));
-            decisive.extend(taken.decisive(taken.nearest(hop)));
-        }
+        let hop = |seconds: &i64| config.clock().hop_of(fleet.time().start.plus(Nanos::from_seconds(*seconds)));
+        let taken = Taken::after_hops(&config, &fleet.partitions(2), when.iter().map(hop));
+        assert_eq!(taken.count(), when.len());
+        (0..when.len()).for_each(|number| decisive.extend(taken.decisive(number)));
         println!("{} checkpoints: {decisive:?}", taken.count());
     }
     let expected =
         ["by_cell", "by_comparison", "by_pod", "held_pods", "incidents", "limits", "overflow", "plan", "standing"];
     assert_eq!(decisive, expected.map(str::to_owned).into());
+}
+
+/// A boundary at which none is wanted has none, also if one is wanted before the next boundary: those that have passed it have no state of
+/// it any more, and no other would ever be taken.
+#[test]
+fn regression_checkpoints_go_on_after_boundaries_at_which_none_was_wanted() {
+    let fleet = delivered(small(builder(747)));
+    for (every, n) in [(6, 2), (6, 3), (4, 5), (10, 2)] {
+        let taken = Taken::seldom(&config(), &fleet.partitions(2), every, n);
+        // 90 hops, of which the first have no data and the last are never passed.
+        let most = 90 / (usize::try_from(every).unwrap() * n);
+        println!("every {every} hops, one in {n}: {} checkpoints of at most {most}", taken.count());
+        assert!(taken.count() * 2 >= most && taken.count() >= 2, "{} of {most}", taken.count());
+        taken.go_on(taken.count() - 1, Workers::in_one(1), "the last one");
+    }
 }
 
 /// A service that is replaced by a newer one goes on from what the older one has kept, or reads its topic anew because the layout has another

@@ -1,7 +1,12 @@
 //! Several processes write, together, the rows of one, and each shape goes on from what another one has kept.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::run::in_memory::Collected;
 use fleetdiff_schemas::config::{Config, Limits};
+use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::time::Nanos;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -12,6 +17,26 @@ use super::processes::Workers;
 use super::random::random_config;
 use super::shards::{several_services, with_refused_parts};
 use super::{numbered, seeds};
+
+/// So that numbers of names and paths are forgotten and given again: each name has another end every so many seconds.
+fn with_passing_names(partitions: &mut [Vec<Decoded>], seconds: i64) {
+    for profile in partitions.iter_mut().flatten().flat_map(|record| record.parts.iter_mut().flatten()) {
+        let time = profile.window.start.0 / Nanos::from_seconds(seconds).0;
+        let passing = |(number, name): (usize, &Arc<str>)| match number % 3 {
+            0 => format!("{name} of {time}").into(),
+            _ => Arc::clone(name),
+        };
+        profile.names = profile.names.iter().enumerate().map(passing).collect();
+    }
+}
+
+/// Names in all records, and in the last checkpoint of a run.
+fn names(partitions: &[Vec<Decoded>], run: &Taken) -> (usize, usize) {
+    let profiles = partitions.iter().flatten().flat_map(|record| record.parts.iter().flatten());
+    let met: BTreeSet<&str> = profiles.flat_map(|profile| profile.names.iter().map(|name| &**name)).collect();
+    let last = Checkpoint::from_bytes(&run.bytes(run.count() - 1)).unwrap();
+    (met.len(), last.functions().count())
+}
 
 /// Processes, and workers of each.
 const SHAPES: [Workers; 4] = [
@@ -27,12 +52,17 @@ fn oracle_processes_together_are_one_run() {
     for seed in seeds(1..=4) {
         let draws = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
         let number = usize::try_from(seed).unwrap();
-        // So that numbers of names and paths are forgotten and given again.
         let retention = Nanos::from_seconds(draws.random_range(20..200));
         let limits = Limits { functions: 120, pods: 25, retention, ..Limits::default() };
         let limits = if seed % 2 == 0 { limits } else { Limits { retention, ..Limits::default() } };
-        let config = Config { limits, ..random_config(draws) };
+        let mut config = Config { limits, ..random_config(draws) };
         let mut partitions = several_services(seed, draws);
+        let passes = seed % 2 == 1;
+        if passes {
+            let (window, epoch) = (Nanos::from_seconds(110), Nanos::from_seconds(200));
+            config = Config { window, epoch, history: Nanos(0), young: Nanos(0), ..config };
+            with_passing_names(&mut partitions, draws.random_range(40..90));
+        }
         with_refused_parts(&mut partitions, draws);
         println!("seed {seed}: {config:?}, {}", with_random_clocks(&mut partitions, draws));
         let partitions: Vec<_> = partitions.into_iter().map(numbered).collect();
@@ -44,6 +74,9 @@ fn oracle_processes_together_are_one_run() {
             last.assert_same_from(Default::default(), &run, &about);
             assert!(last.count() > 0 && run.count() > 0, "{about}: no checkpoint");
             last.go_on(number * 7 + place, shape, &about);
+            let (met, kept) = names(&partitions, &run);
+            println!("{about}: {met} names, {kept} in the last checkpoint");
+            assert!(!passes || kept * 4 < met * 3, "{about}: names are not forgotten");
             last = run;
         }
         last.go_on(number * 5, Workers::in_one(1), &format!("seed {seed}, in one process again"));

@@ -1,5 +1,7 @@
 //! A run that goes on from a checkpoint writes the rows that it would have written had it never ended.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fleetdiff_pipeline::checkpoint::{Checkpoint, Keep};
@@ -12,13 +14,29 @@ use fleetdiff_schemas::time::Hop;
 
 use super::processes::{Workers, run_with};
 
-/// Keeps all checkpoints.
+/// Whether a checkpoint is wanted at a boundary.
+type IsWanted = Arc<dyn Fn(Hop) -> bool + Send + Sync>;
+
+/// Keeps checkpoints: all, or those that are wanted.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Checkpoint>>>);
+struct Kept {
+    checkpoints: Arc<Mutex<Vec<Checkpoint>>>,
+    is_wanted: Option<IsWanted>,
+}
+
+impl Kept {
+    fn wanted(is_wanted: impl Fn(Hop) -> bool + Send + Sync + 'static) -> Self {
+        Self { is_wanted: Some(Arc::new(is_wanted)), ..Self::default() }
+    }
+}
 
 impl Keep for Kept {
+    fn is_ready(&self, boundary: Hop) -> bool {
+        self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted(boundary))
+    }
+
     fn keep(&mut self, checkpoint: Checkpoint) {
-        self.0.lock().unwrap().push(checkpoint);
+        self.checkpoints.lock().unwrap().push(checkpoint);
     }
 }
 
@@ -68,20 +86,34 @@ impl Taken {
         every: u64,
         sink: impl Sink + Clone + 'static,
     ) -> Self {
-        Self::after(None, (config, partitions), workers, every, sink)
+        Self::after(None, (config, partitions), workers, (every, Kept::default()), sink)
+    }
+
+    /// The same with two workers and a checkpoint after each of these hops, ascending.
+    pub fn after_hops(config: &Config, partitions: &[Vec<Decoded>], hops: impl IntoIterator<Item = Hop>) -> Self {
+        let hops: Mutex<VecDeque<Hop>> = Mutex::new(hops.into_iter().collect());
+        let kept = Kept::wanted(move |boundary| hops.lock().unwrap().pop_front_if(|next| *next <= boundary).is_some());
+        Self::after(None, (config, partitions), Workers::in_one(2), (2, kept), Collected::default())
+    }
+
+    /// The same with checkpoints that are wanted when it is asked for the `n`-th, 2n-th, ... time, as by a disk that is slow.
+    pub fn seldom(config: &Config, partitions: &[Vec<Decoded>], every: u64, n: usize) -> Self {
+        let asked = AtomicUsize::new(1);
+        let kept = Kept::wanted(move |_| asked.fetch_add(1, Ordering::AcqRel).is_multiple_of(n));
+        Self::after(None, (config, partitions), Workers::in_one(2), (every, kept), Collected::default())
     }
 
     fn after(
         before: Option<Checkpoint>,
         (config, partitions): (&Config, &[Vec<Decoded>]),
         workers: Workers,
-        every: u64,
+        (every, kept): (u64, Kept),
         sink: impl Sink + Clone + 'static,
     ) -> Self {
-        let (kept, by_hop) = (Kept::default(), ByHop { hops: Arc::default(), sink });
+        let by_hop = ByHop { hops: Arc::default(), sink };
         let keep = Box::new(kept.clone());
         run_with((config, partitions), workers, before, (every, keep), Box::new(by_hop.clone()));
-        let (checkpoints, hops) = (kept.0.lock().unwrap().clone(), by_hop.hops.lock().unwrap().clone());
+        let (checkpoints, hops) = (kept.checkpoints.lock().unwrap().clone(), by_hop.hops.lock().unwrap().clone());
         Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
     }
 
@@ -96,7 +128,7 @@ impl Taken {
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
         let of = (&self.config, &*self.partitions);
-        let run = Self::after(Some(checkpoint), of, workers, every, Collected::default());
+        let run = Self::after(Some(checkpoint), of, workers, (every, Kept::default()), Collected::default());
         self.assert_same_from(from, &run, &format!("{what}: after the checkpoint of {from:?}, with {workers:?}"));
         run
     }
@@ -131,7 +163,7 @@ impl Taken {
         let decides = |state: &&str| {
             let without = Some(checkpoint.clone().without(state));
             let of = (&self.config, &*self.partitions);
-            let run = Self::after(without, of, Workers::in_one(2), 1_000_000, Collected::default());
+            let run = Self::after(without, of, Workers::in_one(2), (1_000_000, Kept::default()), Collected::default());
             run.hops.iter().collect::<Vec<_>>() != expected
         };
         checkpoint.states().filter(decides).map(str::to_owned).collect()
