@@ -3,7 +3,7 @@
 //!
 //! - `crash_points`: the service ends at each named point of the commit order, in two runs one after the other.
 //! - `random_faults`: kills, signals, brokers that hang or die, records that come twice, in another order or damaged, partitions that
-//!   are silent or added, drawn by `FLEETDIFF_CHAOS_SEED` for `FLEETDIFF_CHAOS_ROUNDS` rounds.
+//!   are silent or added, drawn by `FLEETDIFF_CHAOS_SEED` for `FLEETDIFF_CHAOS_ROUNDS` rounds from `FLEETDIFF_CHAOS_FIRST_ROUND` on.
 //! - `three_brokers`: leaders move while the service runs.
 //!
 //! Clocks that are wrong are in `clocks.rs`, records that retention deletes in `topic_changes.rs` and `alerts_once.rs`, two services
@@ -46,6 +46,11 @@ fn seed() -> u64 {
 /// How many rounds of random faults there are; of each two, one is compared with a run of the undamaged records.
 fn rounds() -> u64 {
     number("FLEETDIFF_CHAOS_ROUNDS", 2)
+}
+
+/// The first of them: a round that failed can be tried alone.
+fn first_round() -> u64 {
+    number("FLEETDIFF_CHAOS_FIRST_ROUND", 0)
 }
 
 /// Whether more is tried than every change has to wait for.

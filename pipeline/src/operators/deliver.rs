@@ -1,11 +1,13 @@
 //! Delivers rows hop by hop, on worker 0.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, LimitRow,
-    LoadCurveRow, RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
+    Archived, CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow,
+    LimitRow, LoadCurveRow, RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow,
+    WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -57,6 +59,8 @@ pub enum OutputRow {
     Limit(LimitRow),
     /// Of the fan-out.
     FanOut(FanOutRow),
+    /// Of the archive.
+    Archived(Box<Archived>),
 }
 
 /// A sink, and the error after which it takes no more rows.
@@ -66,42 +70,45 @@ type Delivery = (Box<dyn Sink>, Option<SinkError>);
 #[derive(Clone)]
 pub struct SharedSink {
     state: Arc<Mutex<Delivery>>,
+    /// NB: beside the sink, which may wait for a disk or for brokers for hours.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl SharedSink {
     /// Shares a sink.
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self { state: Arc::new(Mutex::new((sink, None))) }
+        Self { state: Arc::new(Mutex::new((sink, None))), has_failed: Arc::default() }
     }
 
-    fn take(&self, hop: Hop, tables: Tables) {
-        let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            *failure = sink.take(hop, tables).err();
-        }
-    }
-
-    fn save(&self, boundary: Hop) -> Option<Vec<u8>> {
+    /// Has the sink do something, unless it has failed; gives what it gives, unless it fails now.
+    fn with<T>(&self, act: impl FnOnce(&mut dyn Sink) -> Result<T, SinkError>) -> Option<T> {
         let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.is_some() {
             return None;
         }
-        sink.save(boundary).unwrap_or_else(|error| {
-            *failure = Some(error);
-            None
-        })
+        act(sink.as_mut())
+            .map_err(|error| {
+                *failure = Some(error);
+                self.has_failed.store(true, Ordering::Release);
+            })
+            .ok()
+    }
+
+    fn take(&self, hop: Hop, tables: Tables) {
+        self.with(|sink| sink.take(hop, tables));
+    }
+
+    fn save(&self, boundary: Hop) -> Option<Vec<u8>> {
+        self.with(|sink| sink.save(boundary)).flatten()
     }
 
     fn resume(&self, saved: &[u8]) {
-        let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            *failure = sink.resume(saved).err();
-        }
+        self.with(|sink| sink.resume(saved));
     }
 
-    /// Whether the sink has failed.
+    /// Whether the sink has failed. Answers at once, also while it takes rows.
     pub fn has_failed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.is_some()
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// The error, if there was one; given only once.
@@ -182,6 +189,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Clock(row) => tables.clocks.push(row),
             OutputRow::Limit(row) => tables.limits.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),
+            OutputRow::Archived(rows) => tables.archived.append(*rows),
         }
     }
     // The other tables are small. These rows are not moved until their order is known.
@@ -190,4 +198,40 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
     tables.cells.extend(cells.into_iter().map(Arc::unwrap_or_clone));
     tables.sort();
     tables
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    /// Waits for something before it takes rows, and then fails.
+    struct Waits(Receiver<()>);
+
+    impl Sink for Waits {
+        fn take(&mut self, _: Hop, _: Tables) -> Result<(), SinkError> {
+            self.0.recv()?;
+            Err("the disk is gone".into())
+        }
+    }
+
+    /// Other workers, and the thread that says to other processes that this one is alive, ask it meanwhile.
+    #[test]
+    fn regression_a_sink_that_waits_keeps_nobody_waiting_who_asks_whether_it_has_failed() {
+        let (go_on, waits) = channel();
+        let sink = SharedSink::new(Box::new(Waits(waits)));
+        let of_worker = sink.clone();
+        let worker = std::thread::spawn(move || of_worker.take(Hop(1), Tables::default()));
+        let (answer, answered) = channel();
+        let of_another = sink.clone();
+        std::thread::spawn(move || answer.send(of_another.has_failed()));
+        let within = std::time::Duration::from_secs(20);
+        assert_eq!(answered.recv_timeout(within), Ok(false), "it answers while the sink waits");
+        go_on.send(()).unwrap();
+        worker.join().unwrap();
+        assert!(sink.has_failed());
+        assert_eq!(sink.failure().unwrap().to_string(), "the disk is gone");
+        assert!(sink.has_failed() && sink.failure().is_none());
+    }
 }

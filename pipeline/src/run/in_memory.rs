@@ -130,6 +130,7 @@ impl Sink for Collected {
         tables.clocks.extend(rows.clocks);
         tables.limits.extend(rows.limits);
         tables.fan_out.extend(rows.fan_out);
+        tables.archived.append(rows.archived);
         Ok(())
     }
 }

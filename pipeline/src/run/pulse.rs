@@ -267,14 +267,19 @@ impl Pulse {
         self.lock().output.flushes += 1;
     }
 
-    /// How often it has.
-    pub(super) fn flushes(&self) -> u64 {
-        self.lock().output.flushes
+    /// How often it has, and the hop that was closed last.
+    pub(super) fn output(&self) -> (u64, Option<Hop>) {
+        let output = &self.lock().output;
+        (output.flushes, output.closed.map(|closed| closed.hop))
     }
 
-    /// The sink is another process's, and has so often.
-    pub(super) fn flushed_elsewhere(&self, flushes: u64) {
-        self.lock().output.flushes = flushes;
+    /// The same of the sink of another process, which has the one of the run.
+    pub(super) fn output_elsewhere(&self, flushes: u64, closed: Option<Hop>) {
+        let output = &mut self.lock().output;
+        output.flushes = flushes;
+        if closed != output.closed.map(|closed| closed.hop) {
+            output.closed = closed.map(|hop| Closed { hop, at: Instant::now() });
+        }
     }
 
     /// Something cannot be written for now, and is tried again.

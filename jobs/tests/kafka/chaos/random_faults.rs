@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::damage::Damaged;
 use super::records::{Record, Sender, recorded};
 use super::subject::Subject;
-use super::{ABORTED, assert_sound, make, rounds, seed};
+use super::{ABORTED, assert_sound, first_round, make, rounds, seed};
 use crate::broker::Broker;
 use crate::company::Company;
 use crate::program::{brokers, succeed};
@@ -251,7 +251,7 @@ fn chaos_random_faults() {
     let to_topic = ["generate", "--brokers", brokers(), "--topic", "chaos", "--format", "delta", "--key", "none"];
     succeed(&[&to_topic[..], &shape].concat());
     let records = recorded(brokers(), "chaos", 4);
-    for round in 0..rounds() {
+    for round in first_round()..first_round() + rounds() {
         let scratch = tempfile::tempdir().unwrap();
         let plan = Plan::draw(round);
         println!("{}: {:?}", plan.about, plan.faults);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::life::{BEAT, Life, Peer};
 use super::link::Link;
-use super::message::{Answer, FromFirst, Question, ToFirst, read, write};
+use super::message::{Answer, FromFirst, Question, ToFirst, read, why_unread, write};
 use super::wire::Heard;
 use super::{Beginning, Doing, Shape, line_of};
 
@@ -53,7 +53,7 @@ impl First {
                     match read(&mut heard) {
                         Ok(said) => first.hear(said, &link, &peer, &doing),
                         Err(error) => {
-                            return first.life.lose(peer.process, &format!("its connection is broken: {error}"));
+                            return first.life.lose(peer.process, &why_unread(&error));
                         }
                     }
                 }
@@ -98,7 +98,8 @@ impl First {
             if let Some(why) = doing.failed() {
                 return self.fail(&why);
             }
-            self.say_to_all(&FromFirst::Beat { stop, flushes: doing.pulse.flushes() });
+            let (flushes, closed) = doing.pulse.output();
+            self.say_to_all(&FromFirst::Beat { stop, flushes, closed });
             if let Some((_, _, peer)) = self.others.iter().find(|(_, _, peer)| peer.is_silent()) {
                 self.life.lose(peer.process, &Peer::why_silent());
             }

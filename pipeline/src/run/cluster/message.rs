@@ -72,11 +72,21 @@ pub(super) enum FromFirst {
         stop: bool,
         /// How often files of rows were completed.
         flushes: u64,
+        /// The hop that was closed last.
+        closed: Option<Hop>,
     },
     /// All its workers have ended.
     Ended,
     /// It has failed, or has lost another process, and why.
     Failed(String),
+}
+
+/// Why nothing more can be read from a process, for people.
+pub(super) fn why_unread(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it has ended without saying so".to_owned(),
+        _ => format!("its connection is broken: {error}"),
+    }
 }
 
 /// Writes a message.

@@ -13,7 +13,7 @@ use fleetdiff_schemas::time::Hop;
 
 use super::life::{BEAT, Life, Peer};
 use super::link::Link;
-use super::message::{Answer, FromFirst, Question, ToFirst, read};
+use super::message::{Answer, FromFirst, Question, ToFirst, read, why_unread};
 use super::wire::Heard;
 use super::{Beginning, Doing, text_of};
 use crate::checkpoint::{Checkpoint, Keep};
@@ -64,7 +64,7 @@ impl Other {
             while !other.first.has_ended() {
                 match read(&mut heard) {
                     Ok(said) => other.hear(said, &of_thread),
-                    Err(error) => return other.life.lose(0, &format!("its connection is broken: {error}")),
+                    Err(error) => return other.life.lose(0, &why_unread(&error)),
                 }
             }
         })?;
@@ -82,8 +82,8 @@ impl Other {
                     drop(waiting.send(answer));
                 }
             }
-            FromFirst::Beat { stop, flushes } => {
-                doing.pulse.flushed_elsewhere(flushes);
+            FromFirst::Beat { stop, flushes, closed } => {
+                doing.pulse.output_elsewhere(flushes, closed);
                 if stop && !doing.stop.swap(true, Ordering::AcqRel) {
                     tracing::info!("the run stops");
                 }
