@@ -6,6 +6,7 @@
 
 mod agent;
 pub mod alerts;
+pub mod archive;
 pub mod checkpoints;
 pub mod crash;
 pub mod files;

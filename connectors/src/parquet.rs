@@ -22,10 +22,10 @@ use crate::crash::CrashPoint;
 use crate::output::{DIFFERS_HINT, OutputError};
 
 mod arrays;
-mod encoding;
-mod folder;
+pub(crate) mod encoding;
+pub(crate) mod folder;
 mod intervals;
-mod reading;
+pub(crate) mod reading;
 
 pub use intervals::{FlushInterval, PendingRows};
 pub use reading::{OutputReader, read_table, read_tables};

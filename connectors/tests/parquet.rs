@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, Written, read_tables};
-use fleetdiff_schemas::rows::{CellRow, LedgerRow, RejectedRow, Tables};
+use fleetdiff_schemas::rows::{Archived, CellRow, LedgerRow, RejectedRow, Tables};
 use fleetdiff_schemas::tables::{Kind, SCHEMA_VERSION, TableRow, arrow_schema_of, sort_rows};
 use fleetdiff_schemas::time::Nanos;
 use generated::{Generator, START_SECONDS};
@@ -58,6 +58,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         clocks: sorted(&tables.clocks),
         limits: sorted(&tables.limits),
         fan_out: Vec::new(),
+        archived: Archived::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fleetdiff_connectors::alerts::AlertLog;
+use fleetdiff_connectors::archive::{Archive, Keeping};
 use fleetdiff_connectors::crash::CrashPoint;
 use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_connectors::kafka::client::ClientSettings;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use self::guidance::GuidanceLog;
 use self::patience::Patience;
+use crate::configuration::Configuration;
 
 /// How long receivers may take at the end of a run for what waits.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -107,8 +109,9 @@ struct Saved {
 
 /// The output of a run, hop by hop.
 pub(crate) struct Output {
-    _lock: FolderLock,
+    lock: FolderLock,
     parquet: ParquetOutput,
+    archive: Option<Archive>,
     pending: PendingRows,
     /// The end of what an earlier run wrote: until then, rows are compared, and no alert is sent before they are found equal.
     written_through: Option<Nanos>,
@@ -129,10 +132,11 @@ impl Output {
         let parquet = ParquetOutput::create(lock.root(), configuration, flush)?;
         parquet.refuse_other_configuration()?;
         Ok(Self {
-            _lock: lock,
+            lock,
             pending: PendingRows::new(parquet.interval()),
             written_through: parquet.written_through()?,
             parquet,
+            archive: None,
             held: Vec::new(),
             alerts: AlertTarget::Nowhere,
             guidance: GuidanceLog::default(),
@@ -144,6 +148,15 @@ impl Output {
     /// The first hop of which an earlier run may not have written all rows; hop 0 in an empty folder.
     pub(crate) fn written_before(&self, clock: HopClock) -> Hop {
         self.written_through.map_or(Hop(0), |end| clock.hop_of(Nanos(end.0.saturating_sub(1))).plus(1))
+    }
+
+    /// The same with the archive of what was counted, if the configuration asks for one.
+    pub(crate) fn archived(self, configuration: &Configuration, as_json: String) -> Result<Self, OutputError> {
+        let config = configuration.dataflow();
+        let keeping = Keeping { age: configuration.archive.keep, bytes: configuration.archive.max_bytes };
+        let open = || Archive::open(self.lock.root(), as_json, config.clock(), keeping);
+        let archive = config.archive.then(open).transpose()?;
+        Ok(Self { archive, ..self })
     }
 
     /// The same with alerts.
@@ -167,8 +180,12 @@ impl Output {
     }
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
-    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<Sent, SinkError> {
+    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, mut tables: Tables) -> Result<Sent, SinkError> {
         let end = clock.end_of(hop);
+        let archived = std::mem::take(&mut tables.archived);
+        if let Some(archive) = &mut self.archive {
+            self.patience.insist("the archive", || archive.take(hop, &archived))?;
+        }
         let guidance = &*self.guidance.at(end);
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, guidance));
         let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, guidance));

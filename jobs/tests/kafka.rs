@@ -5,6 +5,8 @@
 
 #[path = "kafka/alerts_once.rs"]
 mod alerts_once;
+#[path = "kafka/archive.rs"]
+mod archive;
 #[path = "kafka/backlog.rs"]
 mod backlog;
 #[path = "../../connectors/tests/support/broker.rs"]

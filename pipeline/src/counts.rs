@@ -10,6 +10,7 @@
 //! forgotten, and its number goes to another ([`numbered`], [`rounds`]).
 
 pub(crate) mod archive;
+pub(crate) mod archived;
 pub mod bucket;
 pub mod cell;
 pub mod encoding;

@@ -11,7 +11,7 @@ use timely::dataflow::operators::vec::Map;
 
 use crate::operators::add_up::AddUp;
 use crate::operators::arrive::{Arrived, CountIn};
-use crate::operators::by_cell::CountByCell;
+use crate::operators::by_cell::{CountByCell, RowOfCell};
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::DecideByPod;
 use crate::operators::common::Common;
@@ -60,9 +60,9 @@ pub fn build<'scope>(
     // The registry: which builds are compared, in which time blocks, and when they are evaluated.
     let plans = activity.register(elsewhere, ComparisonRules::new(config), config.window_hops(), common);
 
-    // By cell: dense counts, and the results of the tests on them; also how costs of single builds follow load.
+    // By cell: dense counts, and the results of the tests on them; also how costs of single builds follow load, and what was counted.
     let (evidence, beside) = additions.count_by_cell(plans.clone(), config, common).split();
-    let (counted, scaling) = beside.split();
+    let (counted, rows_of_cells) = beside.split();
 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and rows that affect nothing else:
     // counts behind verdicts, and how much more the head costs under load.
@@ -87,7 +87,10 @@ pub fn build<'scope>(
             Decision::Comparison(_) | Decision::Scaling(_) | Decision::Heap(_) | Decision::Ended(_) => None,
         }),
         behind,
-        scaling.map(OutputRow::Scaling),
+        rows_of_cells.map(|row| match row {
+            RowOfCell::Scaling(row) => OutputRow::Scaling(row),
+            RowOfCell::Archived(rows) => OutputRow::Archived(rows),
+        }),
         fan_out.map(OutputRow::FanOut),
         announced,
         ledger.map(OutputRow::Ledger),

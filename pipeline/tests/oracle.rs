@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "oracle/archived.rs"]
+mod archived;
 #[path = "oracle/checkpoints.rs"]
 mod checkpoints;
 #[path = "oracle/clocks.rs"]
@@ -75,7 +77,7 @@ use fleetdiff_pipeline::run::in_memory::{Collected, run_in_memory};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::rows::{CellRow, Tables};
+use fleetdiff_schemas::rows::{Archived, CellRow, Tables};
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope};
@@ -179,6 +181,11 @@ fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let by_others = of_roll_ups.filter(|row| row.ln_p_row.is_none_or(|ln_p| ln_p > config.q.ln())).count();
     assert_eq!(by_others, 0, "seed {seed}: roll-ups that are significant for what single cells show");
     got
+}
+
+/// Whether all rows but those of the archive are equal.
+fn agreed_but_archived(one: Tables, other: Tables) -> bool {
+    Tables { archived: Archived::default(), ..one } == Tables { archived: Archived::default(), ..other }
 }
 
 /// Records in the order of their offsets, also if they are those of several fleets one after another.

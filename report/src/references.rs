@@ -70,7 +70,7 @@ impl Literal {
             Value::Count(count) => Self::Count(count),
             Value::Instant(at) => Self::Instant(at),
             Value::Truth(truth) => Self::Truth(truth),
-            Value::Null | Value::Number(_) | Value::Texts(_) => Self::Null,
+            Value::Null | Value::Number(_) | Value::Texts(_) | Value::Counts(_) => Self::Null,
         }
     }
 

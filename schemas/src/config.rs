@@ -158,6 +158,8 @@ pub struct Config {
     /// Of which services rows are made. Event time follows the records of all services, so that the rows of all shards together are
     /// those of one run over all services.
     pub shard: Shard,
+    /// Whether rows of the archive are made: what was counted, pod by pod. No other row depends on it.
+    pub archive: bool,
 }
 
 impl Default for Config {
@@ -188,6 +190,7 @@ impl Default for Config {
             limits: Limits::default(),
             method: Method::default(),
             shard: Shard::WHOLE,
+            archive: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The rows that fleetdiff writes; an unknown value is `None`, never 0 or -1. [`crate::tables`] lists and describes
 //! their columns.
 
+mod archived;
 mod clock;
 mod evidence;
 mod heap;
@@ -14,6 +15,7 @@ mod scaling;
 mod stack;
 mod waiting;
 
+pub use self::archived::{Archived, CallTreeRow, FunctionNameRow, PodCountsRow, Span};
 pub use self::clock::ClockRow;
 pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
@@ -443,4 +445,6 @@ pub struct Tables {
     pub heap_findings: Vec<HeapFindingRow>,
     /// In which cells each function is flagged; given to commands, not written to files.
     pub fan_out: Vec<FanOutRow>,
+    /// What was counted, pod by pod, if that is kept; files of its own have it.
+    pub archived: Archived,
 }

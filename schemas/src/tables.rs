@@ -17,6 +17,7 @@ use self::json::json_of;
 use crate::rows::Tables;
 use crate::time::Nanos;
 
+mod archived;
 pub mod calendar;
 mod cells;
 mod clocks;
@@ -183,6 +184,13 @@ pub(crate) fn sort_order<R: TableRow>() -> Vec<&'static Column<R>> {
     keys.chain(others).collect()
 }
 
+/// The order of rows by the columns by which the table is sorted.
+pub fn by_key<R: TableRow>(one: &R, other: &R) -> std::cmp::Ordering {
+    let keys = R::SORTED_BY.iter().filter_map(|key| R::columns().iter().find(|column| column.name == *key));
+    let mut by_column = keys.map(|column| column.value(one).total_cmp(&column.value(other)));
+    by_column.find(|ordering| ordering.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+}
+
 /// Sorts rows totally: by key, then by every other column, so that only equal rows can change places.
 pub fn sort_rows<R: TableRow>(rows: &mut [&R]) {
     let columns = sort_order::<R>();
@@ -239,6 +247,7 @@ pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
                 Kind::Number => DataType::Float64,
                 Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Kind::Texts => DataType::List(Field::new("element", DataType::Utf8, false).into()),
+                Kind::Counts => DataType::List(Field::new("element", DataType::Int64, false).into()),
                 Kind::Truth => DataType::Boolean,
             };
             let description = (DESCRIPTION_KEY.to_owned(), column.description.to_owned());

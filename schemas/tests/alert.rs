@@ -238,7 +238,7 @@ fn type_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Count => "integer",
         Kind::Number => "number",
-        Kind::Texts => "array",
+        Kind::Texts | Kind::Counts => "array",
         Kind::Truth => "boolean",
         Kind::Text | Kind::Name(_) | Kind::Instant => "string",
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
@@ -24,6 +24,7 @@ pub(super) fn array_of<R: TableRow>(column: &Column<R>, rows: &[&R]) -> Result<A
             Arc::new(values.map(microseconds_of).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
         }
         Kind::Texts => Arc::new(lists_of(values)),
+        Kind::Counts => Arc::new(lists_of_counts(values)),
         Kind::Truth => Arc::new(values.map(truth_of).collect::<BooleanArray>()),
     })
 }
@@ -59,6 +60,16 @@ fn lists_of<'a>(values: impl Iterator<Item = Value<'a>>) -> arrow_array::ListArr
     lists.finish()
 }
 
+fn lists_of_counts<'a>(values: impl Iterator<Item = Value<'a>>) -> arrow_array::ListArray {
+    let element = Arc::new(Field::new("element", DataType::Int64, false));
+    let mut lists = ListBuilder::new(Int64Builder::new()).with_field(element);
+    for value in values {
+        lists.values().append_slice(if let Value::Counts(counts) = value { counts } else { &[] });
+        lists.append(true);
+    }
+    lists.finish()
+}
+
 /// Writes an array into one column of `rows`, one element per row.
 ///
 /// # Errors
@@ -85,6 +96,10 @@ pub(super) fn fill<R: TableRow>(column: &Column<R>, array: &dyn Array, rows: &mu
                 let list = array.as_list::<i32>().value(index);
                 let texts: Vec<String> = list.as_string::<i32>().iter().flatten().map(str::to_owned).collect();
                 column.set(row, Value::Texts(&texts))?;
+            }
+            Kind::Counts => {
+                let list = array.as_list::<i32>().value(index);
+                column.set(row, Value::Counts(list.as_primitive::<Int64Type>().values()))?;
             }
         }
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use bytes::Bytes;
+use fleetdiff_schemas::rows::FunctionNameRow;
 use fleetdiff_schemas::tables::{Kind, SCHEMA_VERSION, TableRow, arrow_schema_of};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -31,14 +32,14 @@ const CONFIGURATION_KEY: &str = "fleetdiff.configuration";
 
 /// What a file says about how it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileMetadata {
+pub(crate) struct FileMetadata {
     program_version: String,
     configuration: String,
 }
 
 impl FileMetadata {
     /// Made by this version of the program under this configuration (JSON).
-    pub(super) fn of_this_program(configuration: String) -> Self {
+    pub(crate) fn of_this_program(configuration: String) -> Self {
         Self { program_version: env!("CARGO_PKG_VERSION").to_owned(), configuration }
     }
 
@@ -106,19 +107,62 @@ pub(super) fn described(file: &Bytes) -> Option<Footer> {
 }
 
 /// The bytes of a file with these rows in this order. Equal rows and metadata give equal bytes. `path` is for messages.
-pub(super) fn encode<R: TableRow>(rows: &[&R], metadata: &FileMetadata, path: &str) -> Result<Bytes, OutputError> {
-    let refused = |error: ParquetError| OutputError::Unwritable {
-        path: path.to_owned(),
-        detail: error.to_string(),
-        hint: WRITABLE_HINT,
-    };
-    let schema: SchemaRef = Arc::new(arrow_schema_of::<R>());
-    let properties = properties_of::<R>(metadata).map_err(refused)?;
-    let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).map_err(refused)?;
+pub(crate) fn encode<R: TableRow>(rows: &[&R], metadata: &FileMetadata, path: &str) -> Result<Bytes, OutputError> {
+    let mut file = Streamed::begin(metadata, path.to_owned())?;
     for batch in rows.chunks(BATCH_ROWS) {
-        writer.write(&batch_of(batch, &schema, path)?).map_err(refused)?;
+        file.write(batch)?;
     }
-    writer.into_inner().map(Bytes::from).map_err(refused)
+    file.finish()
+}
+
+/// Rows that are pushed before they are turned into columns: each may have thousands of numbers.
+const PUSHED_ROWS: usize = 16;
+
+/// A file whose rows come one after the other.
+pub(crate) struct Streamed<R> {
+    writer: ArrowWriter<Vec<u8>>,
+    schema: SchemaRef,
+    path: String,
+    pushed: Vec<R>,
+}
+
+impl<R: TableRow> Streamed<R> {
+    /// Without rows. `path` is for messages.
+    pub(crate) fn begin(metadata: &FileMetadata, path: String) -> Result<Self, OutputError> {
+        let schema: SchemaRef = Arc::new(arrow_schema_of::<R>());
+        let properties = properties_of::<R>(metadata);
+        let writer = properties.and_then(|known| ArrowWriter::try_new(Vec::new(), schema.clone(), Some(known)));
+        let writer = writer.map_err(|error| unwritable(&path, &error))?;
+        Ok(Self { writer, schema, path, pushed: Vec::new() })
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, row: R) -> Result<(), OutputError> {
+        self.pushed.push(row);
+        if self.pushed.len() >= PUSHED_ROWS { self.write_pushed() } else { Ok(()) }
+    }
+
+    fn write_pushed(&mut self) -> Result<(), OutputError> {
+        let pushed = std::mem::take(&mut self.pushed);
+        self.write(&pushed.iter().collect::<Vec<_>>())
+    }
+
+    fn write(&mut self, rows: &[&R]) -> Result<(), OutputError> {
+        let batch = batch_of(rows, &self.schema, &self.path)?;
+        self.writer.write(&batch).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// Its bytes.
+    pub(crate) fn finish(mut self) -> Result<Bytes, OutputError> {
+        if !self.pushed.is_empty() {
+            self.write_pushed()?;
+        }
+        self.writer.into_inner().map(Bytes::from).map_err(|error| unwritable(&self.path, &error))
+    }
+}
+
+fn unwritable(path: &str, error: &ParquetError) -> OutputError {
+    OutputError::Unwritable { path: path.to_owned(), detail: error.to_string(), hint: WRITABLE_HINT }
 }
 
 fn batch_of<R: TableRow>(rows: &[&R], schema: &Arc<Schema>, path: &str) -> Result<RecordBatch, OutputError> {
@@ -140,6 +184,12 @@ fn properties_of<R: TableRow>(metadata: &FileMetadata) -> Result<WriterPropertie
         .set_sorting_columns(Some(sorting_columns::<R>()));
     for column in R::columns().iter().filter(|column| column.kind == Kind::Number) {
         builder = builder.set_column_dictionary_enabled(ColumnPath::from(column.name), false);
+    }
+    // Names in their order share their beginnings, which are written once.
+    if R::TABLE == FunctionNameRow::TABLE {
+        let name = ColumnPath::from("name");
+        builder = builder.set_column_dictionary_enabled(name.clone(), false);
+        builder = builder.set_column_encoding(name, Encoding::DELTA_BYTE_ARRAY);
     }
     Ok(builder.build())
 }

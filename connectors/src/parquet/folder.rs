@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object_store::{GetOptions, ListResult, ObjectStore, PutMode, PutOptions, local::LocalFileSystem};
+use object_store::{GetOptions, ListResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions, local::LocalFileSystem};
 use tokio::runtime::{Builder, Runtime};
 
 use super::encoding::FileMetadata;
 use crate::output::{DIFFERS_HINT, OutputError, READABLE_HINT, WRITABLE_HINT};
 
 /// An object store and the thread that waits for it.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     store: Arc<dyn ObjectStore>,
     runtime: Runtime,
     /// The local folder, for messages; empty for other stores.
@@ -21,14 +21,14 @@ pub(super) struct Folder {
 impl Folder {
     /// A local folder, created if it does not exist, and checked by a write: it is better to fail before the work than
     /// after it.
-    pub(super) fn create(root: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn create(root: &Path) -> Result<Self, OutputError> {
         let refused = |error: std::io::Error| unwritable(root.display().to_string(), &error);
         std::fs::create_dir_all(root).map_err(refused)?;
         let trial = root.join(".fleetdiff-trial");
         std::fs::write(&trial, []).map_err(refused)?;
         std::fs::remove_file(&trial).map_err(refused)?;
         let store = LocalFileSystem::new_with_prefix(root).map_err(|error| unwritable(display(root), &error))?;
-        Self::new(Arc::new(store.with_fsync(true)), root)
+        Self::new(Arc::new(store.with_fsync(true).with_automatic_cleanup(true)), root)
     }
 
     /// A local folder to read.
@@ -49,12 +49,12 @@ impl Folder {
     }
 
     /// A path below the folder as a message shows it.
-    pub(super) fn display(&self, path: &str) -> String {
+    pub(crate) fn display(&self, path: &str) -> String {
         display(&self.root.join(path))
     }
 
     /// Creates a file atomically; `false` if it already existed with equal bytes.
-    pub(super) fn create_once(&self, path: &str, bytes: Bytes) -> Result<bool, OutputError> {
+    pub(crate) fn create_once(&self, path: &str, bytes: Bytes) -> Result<bool, OutputError> {
         let location = object_store::path::Path::from(path);
         let options = PutOptions::from(PutMode::Create);
         match self.runtime.block_on(self.store.put_opts(&location, bytes.clone().into(), options)) {
@@ -83,8 +83,32 @@ impl Folder {
         })
     }
 
+    /// The bytes of a file, if there is one.
+    pub(crate) fn read_if_there(&self, path: &str) -> Result<Option<Bytes>, OutputError> {
+        let location = object_store::path::Path::from(path);
+        match self.runtime.block_on(self.store.head(&location)) {
+            Ok(_) => self.read(path).map(Some),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(unreadable(self.display(path), &error)),
+        }
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), OutputError> {
+        let location = object_store::path::Path::from(path);
+        match self.runtime.block_on(self.store.delete(&location)) {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unwritable(self.display(path), &error)),
+        }
+    }
+
     /// Paths of the files of a table, by time.
     pub(super) fn files_of(&self, table: &str) -> Result<Vec<String>, OutputError> {
+        Ok(self.sizes_of(table)?.into_iter().map(|(path, _)| path).collect())
+    }
+
+    /// The same with their sizes.
+    pub(crate) fn sizes_of(&self, table: &str) -> Result<Vec<(String, u64)>, OutputError> {
         let refused = |error| unreadable(self.display(table), &error);
         let list = |prefix: object_store::path::Path| {
             self.runtime.block_on(self.store.list_with_delimiter(Some(&prefix))).map_err(refused)
@@ -94,8 +118,8 @@ impl Folder {
         while let Some(folder) = folders.pop() {
             let ListResult { common_prefixes, objects, .. } = list(folder)?;
             folders.extend(common_prefixes);
-            let paths = objects.into_iter().map(|object| object.location.to_string());
-            files.extend(paths.filter(|path| path.ends_with(".parquet")));
+            let sized = objects.into_iter().map(|object| (object.location.to_string(), object.size));
+            files.extend(sized.filter(|(path, _)| path.ends_with(".parquet")));
         }
         files.sort();
         Ok(files)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::rows::{Archived, Tables};
 use fleetdiff_schemas::tables::{TableRow, calendar};
 use fleetdiff_schemas::time::Nanos;
 
@@ -78,6 +78,7 @@ impl PendingRows {
         rows.scaling_findings = Vec::new();
         rows.heap_findings = Vec::new();
         rows.fan_out = Vec::new();
+        rows.archived = Archived::default();
         self.pushed.push(rows);
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::rows::{Archived, Tables};
 use fleetdiff_schemas::tables::{SCHEMA_VERSION, TableError, TableRow, arrow_schema_of};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -93,6 +93,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         clocks: reader.rows()?,
         limits: reader.rows()?,
         fan_out: Vec::new(),
+        archived: Archived::default(),
     };
     reader.finish()?;
     Ok(tables)
@@ -107,20 +108,38 @@ pub fn read_table<R: TableRow>(root: &Path) -> Result<Vec<R>, OutputError> {
 }
 
 fn read_file<R: TableRow>(file: Bytes, path: &str) -> Result<Vec<R>, OutputError> {
-    let unreadable = |detail: String| OutputError::Unreadable { path: path.to_owned(), detail, hint: READABLE_HINT };
-    let footer = described(&file).ok_or_else(|| unreadable("it is not a whole Parquet file".to_owned()))?;
-    check_version(footer.get(SCHEMA_VERSION_KEY), path)?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(error.to_string()))?;
-    if !has_columns_of::<R>(builder.schema()) {
-        return Err(unreadable(format!("its columns are not those of the table {}", R::TABLE)));
-    }
-    let mut rows = Vec::new();
-    for batch in builder.build().map_err(|error| unreadable(error.to_string()))? {
-        let batch = batch.map_err(|error| unreadable(error.to_string()))?;
-        rows.extend(rows_of(&batch, path)?);
-    }
-    Ok(rows)
+    each_row(file, path.to_owned(), READ_ROWS)?.collect()
 }
+
+/// Rows of a file that are read a few at a time.
+pub(crate) type Rows<R> = Box<dyn Iterator<Item = Result<R, OutputError>>>;
+
+/// The rows of a file in their order, of which so many are in memory. `path` is for messages.
+pub(crate) fn each_row<R: TableRow>(file: Bytes, path: String, at_a_time: usize) -> Result<Rows<R>, OutputError> {
+    let unreadable = |path: &str, detail: String| {
+        let (path, hint) = (path.to_owned(), READABLE_HINT);
+        OutputError::Unreadable { path, detail, hint }
+    };
+    let footer = described(&file).ok_or_else(|| unreadable(&path, "it is not a whole Parquet file".to_owned()))?;
+    check_version(footer.get(SCHEMA_VERSION_KEY), &path)?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file);
+    let builder = builder.map_err(|error| unreadable(&path, error.to_string()))?;
+    if !has_columns_of::<R>(builder.schema()) {
+        return Err(unreadable(&path, format!("its columns are not those of the table {}", R::TABLE)));
+    }
+    let batches = builder.with_batch_size(at_a_time).build().map_err(|error| unreadable(&path, error.to_string()))?;
+    let rows = batches.flat_map(move |batch| {
+        let batch = batch.map_err(|error| unreadable(&path, error.to_string()));
+        match batch.and_then(|batch| rows_of::<R>(&batch, &path)) {
+            Ok(rows) => rows.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        }
+    });
+    Ok(Box::new(rows))
+}
+
+/// Rows of a table that are read at a time.
+const READ_ROWS: usize = 4_096;
 
 /// Whether names, types and nulls are those of the table; the descriptions of fields may differ.
 fn has_columns_of<R: TableRow>(found: &Schema) -> bool {

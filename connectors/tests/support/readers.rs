@@ -98,6 +98,11 @@ pub fn recompute(folder: &Path) -> Output {
     Command::new(&*PYTHON).arg(examples().join("recompute.py")).arg(folder).output().unwrap()
 }
 
+/// Adds up the archive of an output folder.
+pub fn add_up(folder: &Path, range: &[&str]) -> Output {
+    Command::new(&*PYTHON).arg(examples().join("archive.py")).arg(folder).args(range).output().unwrap()
+}
+
 /// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.
 pub fn run_page(folder: &Path, page: &Path) -> Output {
     let script = readers().join("run_page.py");

@@ -39,7 +39,7 @@ fn field(value: Value<'_>) -> String {
         Value::Count(count) => count.to_string(),
         // NB: `{}` would write 1e-300 with three hundred zeros.
         Value::Number(number) => format!("{number:?}"),
-        Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => String::new(),
+        Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Counts(_) | Value::Truth(_) => String::new(),
     }
 }
 

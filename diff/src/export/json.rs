@@ -176,7 +176,7 @@ impl Serialize for FindingByColumns<'_> {
                 Value::Text(text) => map.serialize_entry(column.name, text)?,
                 Value::Count(count) => map.serialize_entry(column.name, &count)?,
                 Value::Number(number) => map.serialize_entry(column.name, &number)?,
-                Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => {
+                Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Counts(_) | Value::Truth(_) => {
                     map.serialize_entry(column.name, &())?
                 }
             }

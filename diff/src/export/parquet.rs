@@ -45,7 +45,7 @@ pub(crate) fn schema() -> Schema {
         let data_type = match column.kind {
             Kind::Count => DataType::Int64,
             Kind::Number => DataType::Float64,
-            Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts | Kind::Truth => DataType::Utf8,
+            Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts | Kind::Counts | Kind::Truth => DataType::Utf8,
         };
         let metadata = [("description", column.description), ("unit", column.unit)]
             .into_iter()
@@ -87,7 +87,7 @@ fn array(column: &Column, findings: &[Finding]) -> Result<ArrayRef, NotExported>
                 .map(|value| if let Value::Number(number) = value { Some(number) } else { None })
                 .collect::<Float64Array>(),
         ),
-        Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts | Kind::Truth => Arc::new(
+        Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts | Kind::Counts | Kind::Truth => Arc::new(
             values.map(|value| if let Value::Text(text) = value { Some(text) } else { None }).collect::<StringArray>(),
         ),
     })

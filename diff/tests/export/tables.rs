@@ -36,7 +36,7 @@ fn is(field: &str, value: Value<'_>) -> bool {
         Value::Text(text) => field == text,
         Value::Count(count) => field.parse() == Ok(count),
         Value::Number(number) => field.parse::<f64>().is_ok_and(|read| read.to_bits() == number.to_bits()),
-        Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => false,
+        Value::Instant(_) | Value::Texts(_) | Value::Counts(_) | Value::Truth(_) => false,
     }
 }
 
@@ -85,7 +85,7 @@ fn same(batch: &RecordBatch, row: usize, finding: &Finding) -> bool {
         Value::Text(text) => array.as_string::<i32>().value(row) == text,
         Value::Count(count) => array.as_primitive::<Int64Type>().value(row) == count,
         Value::Number(number) => array.as_primitive::<Float64Type>().value(row).to_bits() == number.to_bits(),
-        Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => false,
+        Value::Instant(_) | Value::Texts(_) | Value::Counts(_) | Value::Truth(_) => false,
     })
 }
 

@@ -83,7 +83,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
     };
     let keeper = keep(&args.output, configuration.of_fleet_as_json())?
-        .guided(GuidanceLog::always(&configuration.alerts.guidance));
+        .guided(GuidanceLog::always(&configuration.alerts.guidance))
+        .archived(&configuration, configuration.of_fleet_as_json())?;
     let receivers = if args.receivers { start_receivers(&configuration, &args.output)? } else { Receivers::default() };
     let keeper = keeper.announced_to(receivers.clone());
     // A folder is one partition: one worker reads it.

@@ -272,6 +272,7 @@ fn open(
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let folder = &configuration.output.folder;
     let output = Output::create(lock, configuration.of_topic_as_json(), configuration.output.flush)?;
+    let output = output.archived(configuration, configuration.of_topic_as_json())?;
     let target = if alerts.topic.is_empty() {
         AlertTarget::file(folder)?
     } else {

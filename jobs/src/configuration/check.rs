@@ -7,9 +7,10 @@ use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_pipeline::run::cluster::Shape;
 use fleetdiff_schemas::alert::GuidanceRule;
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::time::Nanos;
 
 use super::problems::Problem;
-use super::values::{Configuration, Named, Processes};
+use super::values::{Archive, Configuration, Named, Processes};
 use crate::ranges::{is_log_ratio, is_within_one};
 
 impl Configuration {
@@ -40,6 +41,7 @@ impl Configuration {
         self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
         self.cluster.check(&mut need);
+        self.archive.check(config.hop, &mut need);
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
         need(!self.kafka.cohort.is_empty(), "kafka.cohort", "must name an attribute");
@@ -106,6 +108,17 @@ fn check_counts(config: &Config, need: &mut impl FnMut(bool, &'static str, &str)
         (limits.bytes, "limits.bytes"),
     ] {
         need(count > 0, path, "must be at least 1");
+    }
+}
+
+impl Archive {
+    /// The problems of an archive of these hops.
+    fn check(&self, hop: Nanos, need: &mut impl FnMut(bool, &'static str, &str)) {
+        need(
+            self.keep.0 == 0 || hop.0 % Nanos::from_seconds(1).0 == 0,
+            "archive.keep",
+            "needs a dataflow.hop of whole seconds, by which files of the archive are named",
+        );
     }
 }
 

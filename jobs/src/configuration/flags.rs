@@ -23,7 +23,7 @@ pub(crate) trait Choice {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Everything;
 
-/// What decides rows from records of a folder, and the workers.
+/// What decides rows from records of a folder, the workers and the archive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfDataflow;
 
@@ -43,7 +43,7 @@ impl Choice for Everything {
 
 impl Choice for OfDataflow {
     fn has(key: &Key) -> bool {
-        matches!(key.section(), "dataflow" | "limits" | "run")
+        matches!(key.section(), "dataflow" | "limits" | "run" | "archive")
     }
 }
 

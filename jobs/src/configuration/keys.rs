@@ -329,6 +329,12 @@ pub(crate) const KEYS: &[Key] = keys! {
     "output.metrics" = output.metrics, WORK, Output "metrics" "FILE":
         "File for metrics in the Prometheus text format, rewritten every 10 s; empty for none."
         "guess: many have another way";
+    "archive.keep" = archive.keep, WORK, Output "archive-keep" "DURATION":
+        "How long what was counted is kept, pod by pod and hop by hop, in the folder archive of the output folder; 0s for no archive."
+        "guess: most want comparisons, not counts";
+    "archive.max_bytes" = archive.max_bytes, WORK, Output "archive-max-bytes" "BYTES":
+        "Largest size of the archive: its oldest hops are removed; 0 for any size."
+        "guess: its age is limit enough";
     "status.listen" = status.listen, WORK, Status "listen" "HOST:PORT":
         "Where /status, /metrics, /readyz and /healthz are served over HTTP, without a password; port 0 takes any free port, which the log names; empty for nowhere. Not used with --until-end."
         "guess: only this machine may ask";

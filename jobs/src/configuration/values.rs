@@ -12,6 +12,7 @@ use fleetdiff_formats::{Format, Options, Symbols};
 use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::receivers::Receiver;
@@ -35,6 +36,8 @@ pub(crate) struct Configuration {
     pub(crate) kafka: Kafka,
     /// Where tables go.
     pub(crate) output: Output,
+    /// What is kept of what was counted.
+    pub(crate) archive: Archive,
     /// How the service says how it is.
     pub(crate) status: Status,
     /// The least severe lines that are logged.
@@ -43,6 +46,15 @@ pub(crate) struct Configuration {
     pub(crate) alerts: Alerts,
     /// Who gets incidents besides.
     pub(crate) receivers: Vec<Receiver>,
+}
+
+/// What is kept of what was counted, pod by pod.
+#[derive(Clone, Debug)]
+pub(crate) struct Archive {
+    /// For how long; 0 for nothing.
+    pub(crate) keep: Nanos,
+    /// How many bytes; 0 for any.
+    pub(crate) max_bytes: u64,
 }
 
 /// The processes of one service.
@@ -184,6 +196,7 @@ impl Default for Configuration {
                 checkpoint_every: Duration::from_secs(120),
                 metrics: String::new(),
             },
+            archive: Archive { keep: Nanos(0), max_bytes: 0 },
             status: Status { listen: "127.0.0.1:9464".to_owned(), ready_within: Duration::from_secs(60) },
             log_level: LogLevel::Info,
             alerts: Alerts {
@@ -221,7 +234,8 @@ impl Configuration {
             (true, false) => Comparing::Named { base: builds(base), head: head.as_str().into() },
             (true, true) => Comparing::Deploys,
         };
-        Config { comparing, requests_from_metrics: !self.kafka.metrics_topic.is_empty(), ..self.dataflow.clone() }
+        let requests_from_metrics = !self.kafka.metrics_topic.is_empty();
+        Config { comparing, requests_from_metrics, archive: self.archive.keep.0 > 0, ..self.dataflow.clone() }
     }
 
     /// By which name this run sends alerts: each shard by one of its own, so that none keeps another from sending.

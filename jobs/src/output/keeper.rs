@@ -17,6 +17,7 @@ use indicatif::ProgressBar;
 
 use super::guidance::GuidanceLog;
 use super::{AlertTarget, Output};
+use crate::configuration::Configuration;
 use crate::progress::bar_of_hops;
 
 /// Event time that one file of a bounded run spans.
@@ -64,6 +65,15 @@ impl Keeper {
             kept.output = kept.output.take().map(|output| output.guided(guidance));
         }
         self
+    }
+
+    /// The same with the archive that the configuration asks for.
+    pub(crate) fn archived(self, configuration: &Configuration, as_json: String) -> Result<Self, OutputError> {
+        {
+            let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.output = kept.output.take().map(|output| output.archived(configuration, as_json)).transpose()?;
+        }
+        Ok(self)
     }
 
     /// The same with receivers.

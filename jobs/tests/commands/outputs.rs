@@ -5,6 +5,8 @@ mod readers;
 
 use fleetdiff_connectors::parquet::ParquetOutput;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::RowReason;
 
 use std::fs;
@@ -15,7 +17,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::program::{Done, done};
+use super::program::{Done, done, recorded};
 use super::{demo, replay};
 
 /// The settings that whoever recomputes reads from the files.
@@ -128,6 +130,53 @@ fn queries_of_the_documentation_give_the_same_rows_in_sql_and_in_polars() {
     let errors = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1));
     assert!(errors.contains("1. What regressed") && errors.contains("10. Can I recompute"), "{errors}");
+}
+
+/// What the example adds up is what the ledger says was counted, over all and over a part, with names. The twin: without one of the
+/// files that it reads, it is less.
+#[test]
+fn the_archive_of_a_recorded_fleet_adds_up_to_its_ledger() {
+    let fleet = recorded("rd-listpack");
+    let replay = ["replay", fleet.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--archive-keep", "24h"];
+    let done = done(&[&replay[..], &["--base", "A,A2", "--head", "B", "--count-kind", "self"]].concat());
+    let folder = done.folder.path();
+    let counted = |from: Nanos, until: Nanos| {
+        let rows = done.tables.ledger.iter().filter(|row| (from..until).contains(&row.hop_at));
+        rows.map(|row| row.samples_counted).sum::<i64>()
+    };
+    let added = |range: &[&str]| {
+        let output = readers::add_up(folder, range);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = done.tables.ledger.iter().map(|row| row.hop_at).min().unwrap();
+    let last = done.tables.ledger.iter().map(|row| row.hop_at).max().unwrap();
+    let all = counted(first, Nanos(i64::MAX));
+    let said = added(&[]);
+    assert!(all > 1000 && said.starts_with(&format!("{all} samples of ")), "{all}: {said}");
+    assert!(said.lines().next().unwrap().ends_with(&format!(" files; {all} in call trees")), "{said}");
+    assert!(said.contains("cpu A: ") && said.contains("cpu B: ") && said.contains(" total  lpFind"), "{said}");
+
+    let third = Nanos((last.0 - first.0) / 3 / 10_000_000_000 * 10_000_000_000);
+    let (from, until) = (first.plus(third), first.plus(third).plus(third));
+    let part = added(&["--from", &rfc3339(from), "--until", &rfc3339(until)]);
+    let expected = counted(from, until);
+    assert!(
+        expected > 0 && expected < all && part.starts_with(&format!("{expected} samples of ")),
+        "{expected}: {part}"
+    );
+    let hops = third.0 / 10_000_000_000;
+    let files: i64 = part.split(" hops in ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(part.contains(&format!(" samples of {hops} hops in ")), "{part}");
+    assert!(files <= 2 * i64::from(hops.ilog2()) + 1, "{part}");
+
+    let highest =
+        fs::read_dir(folder.join("archive/counts")).unwrap().map(|level| level.unwrap().path()).max().unwrap();
+    fs::remove_dir_all(highest).unwrap();
+    assert_eq!(added(&[]).split(' ').next(), said.split(' ').next(), "the level below has the same");
+    fs::remove_dir_all(folder.join("archive/counts/level=00")).unwrap();
+    let output = readers::add_up(folder, &[]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no archive"), "{output:?}");
 }
 
 /// The notebook and the SQL run to their end, every check in them holds, and the notebook shows these figures. The twin: in a

@@ -142,6 +142,13 @@ impl FunctionTable {
         table.entry(id).0.clone()
     }
 
+    /// The stable hashes and names of functions, in their order.
+    pub(crate) fn entries(&self, functions: &[FunctionId]) -> Vec<(u64, Arc<str>)> {
+        self.learn(functions);
+        let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        functions.iter().map(|&id| table.entry(id).0.clone()).collect()
+    }
+
     /// The stable hashes of functions, in their order.
     pub fn hashes(&self, functions: &[FunctionId]) -> Vec<u64> {
         self.learn(functions);
@@ -286,8 +293,7 @@ impl CellFunctions {
         let mut new: Vec<FunctionId> = ids.filter(|&id| self.place(id).is_none()).collect();
         new.sort_unstable();
         new.dedup();
-        table.learn(&new);
-        let mut named: Vec<_> = new.into_iter().map(|id| (table.get(id), id)).collect();
+        let mut named: Vec<_> = table.entries(&new).into_iter().zip(new).collect();
         named.sort_unstable();
         let reused = named.len().min(self.free.len());
         let mut appended = named.split_off(reused);

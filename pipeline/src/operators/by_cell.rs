@@ -8,7 +8,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey, LoadCurveRow, ScalingRow};
+use fleetdiff_schemas::rows::{Archived, CellKey, ComparisonKey, LoadCurveRow, ScalingRow, Span};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use super::route;
 use super::split::{OneOfTwo, To};
 use crate::checkpoint::{Loading, Saving, State, Unreadable};
 use crate::counts::archive::Keeping;
+use crate::counts::archived::archived;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
@@ -88,8 +89,8 @@ pub enum CellOutput {
     Evaluation(Box<CellEvaluation>),
     /// What was counted, for the ledger.
     Counted(Term),
-    /// How the cost of a function of one build follows load.
-    Scaling(Box<ScalingRow>),
+    /// A row that concerns no comparison.
+    Row(RowOfCell),
 }
 
 impl OneOfTwo for CellOutput {
@@ -100,9 +101,18 @@ impl OneOfTwo for CellOutput {
         match self {
             Self::Evaluation(evaluation) => To::First(evaluation),
             Self::Counted(term) => To::Second(Beside::Counted(term)),
-            Self::Scaling(row) => To::Second(Beside::Scaling(row)),
+            Self::Row(row) => To::Second(Beside::Row(row)),
         }
     }
+}
+
+/// A row of a cell that concerns no comparison.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum RowOfCell {
+    /// How the cost of a function of one build follows load.
+    Scaling(Box<ScalingRow>),
+    /// What was counted, pod by pod.
+    Archived(Box<Archived>),
 }
 
 /// What follows from cells and concerns no comparison.
@@ -110,18 +120,18 @@ impl OneOfTwo for CellOutput {
 pub enum Beside {
     /// What was counted, for the ledger.
     Counted(Term),
-    /// How the cost of a function of one build follows load.
-    Scaling(Box<ScalingRow>),
+    /// A row.
+    Row(RowOfCell),
 }
 
 impl OneOfTwo for Beside {
     type First = Term;
-    type Second = Box<ScalingRow>;
+    type Second = RowOfCell;
 
-    fn destination(self) -> To<Term, Box<ScalingRow>> {
+    fn destination(self) -> To<Term, RowOfCell> {
         match self {
             Self::Counted(term) => To::First(term),
-            Self::Scaling(row) => To::Second(row),
+            Self::Row(row) => To::Second(row),
         }
     }
 }
@@ -240,13 +250,8 @@ impl AtHop<CellInput> for Cells {
         }
         plans.sort();
         let first = self.first_of_window(hop);
-        for plan in &plans {
-            let blocks = self.blocks.entry(plan.service.clone()).or_default();
-            if plan.begins_block {
-                blocks.begin(hop);
-            }
-            blocks.forget_before(first);
-        }
+        self.begin_blocks(hop, &plans);
+        let mut rows = Vec::new();
         for (cell, (additions, late)) in additions {
             let Some(blocks) = self.blocks.get(&cell.service) else {
                 tracing::error!(
@@ -262,6 +267,7 @@ impl AtHop<CellInput> for Cells {
             let plan = plans.iter().find(|plan| plan.service == cell.service);
             let keeping = Keeping::of(&self.config);
             let clock = self.config.clock();
+            rows.extend(self.archived(hop, &cell, &additions));
             let merges = self.config.method.decides_windows_at_looks();
             let new = || {
                 let counts = CellCounts::new(clock, keeping);
@@ -277,7 +283,7 @@ impl AtHop<CellInput> for Cells {
         let terms = counted
             .into_iter()
             .map(|(kind, (samples, late))| CellOutput::Counted(Term::counted(hop, kind, samples, late)));
-        let mut output: Vec<CellOutput> = terms.collect();
+        let mut output: Vec<CellOutput> = terms.chain(rows).collect();
         for plan in &plans {
             self.follow(hop, plan, &mut output);
         }
@@ -302,6 +308,26 @@ impl Cells {
         self.cells.retain(|_, state| !(state.counts.is_empty() && state.memories.is_empty()));
         let (worker, workers) = self.worker;
         self.table.finish_round(worker, workers, hop);
+    }
+
+    /// Blocks that begin at this hop by these plans; forgets those that have left the window.
+    fn begin_blocks(&mut self, hop: Hop, plans: &[Plan]) {
+        let first = self.first_of_window(hop);
+        for plan in plans {
+            let blocks = self.blocks.entry(plan.service.clone()).or_default();
+            if plan.begins_block {
+                blocks.begin(hop);
+            }
+            blocks.forget_before(first);
+        }
+    }
+
+    /// What is added to a cell, for the archive if there is one.
+    fn archived(&self, hop: Hop, cell: &CellId, additions: &[Addition]) -> Option<CellOutput> {
+        let clock = self.config.clock();
+        let span = Span { start_at: clock.start_of(hop), end_at: clock.end_of(hop) };
+        let rows = || archived(cell, additions, span, &self.table);
+        self.config.archive.then(|| CellOutput::Row(RowOfCell::Archived(Box::new(rows()))))
     }
 
     fn first_of_window(&self, hop: Hop) -> Hop {
@@ -329,7 +355,7 @@ impl Cells {
                 (plan.report && config.method.is_calibrated()).then(|| scaling_of(cell, state, hop, plan, config));
             for mut rows in scaling.iter().flat_map(CellScaling::rows) {
                 scaling::decide(&mut rows, config.q);
-                output.extend(rows.into_iter().map(|row| CellOutput::Scaling(Box::new(row))));
+                output.extend(rows.into_iter().map(|row| CellOutput::Row(RowOfCell::Scaling(Box::new(row)))));
             }
             for open in &plan.open {
                 let mut evaluation = evaluate(cell, state, open, at, plan, config, &self.table);

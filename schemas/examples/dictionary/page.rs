@@ -1,8 +1,8 @@
 //! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{
-    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LimitRow, LoadCurveRow,
-    RejectedRow, RingRow, ScalingRow, StackRow, WaitingRow,
+    CallTreeRow, CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, FunctionNameRow, HeapRow, IncidentRow,
+    LedgerRow, LimitRow, LoadCurveRow, PodCountsRow, RejectedRow, RingRow, ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -58,7 +58,19 @@ pub fn dictionary() -> String {
             0,
         ),
     ];
-    format!("{}\n{}\n{}", introduction(), sections.join("\n"), of_input().join("\n"))
+    format!("{}\n{}\n{}\n{}", introduction(), sections.join("\n"), of_input().join("\n"), of_archive().join("\n"))
+}
+
+/// Tables of the archive.
+fn of_archive() -> [String; 3] {
+    [
+        section::<PodCountsRow>(
+            "Of the archive ([archive.md](archive.md)), if there is one: one row per pod and cell, in each hop or 2, 4, 8, ... of them.",
+            0,
+        ),
+        section::<FunctionNameRow>("Of the archive: one row per function that has samples in these hops.", 0),
+        section::<CallTreeRow>("Of the archive: one row per build and cell with stacks, in these hops.", 0),
+    ]
 }
 
 /// Tables about what came in.
@@ -122,6 +134,7 @@ fn type_of(kind: Kind) -> &'static str {
         Kind::Number => "float64",
         Kind::Instant => "timestamp",
         Kind::Texts => "list of text",
+        Kind::Counts => "list of int64",
         Kind::Truth => "boolean",
     }
 }

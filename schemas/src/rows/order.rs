@@ -34,6 +34,7 @@ impl Tables {
         self.clocks.sort();
         self.limits.sort();
         self.fan_out.sort();
+        self.archived.sort();
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::value::{Kind, Value};
 use crate::comparison::Side;
-use crate::identity::{Build, Cohort, PodId, Region, Service};
+use crate::identity::{Build, Cohort, Hardware, PodId, Region, Service};
 use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;
 use crate::rows::Interval;
@@ -132,6 +132,19 @@ impl Field for Vec<String> {
     }
 }
 
+impl Field for Vec<i64> {
+    const KIND: Kind = Kind::Counts;
+
+    fn value(&self) -> Value<'_> {
+        Value::Counts(self)
+    }
+
+    fn from_value(value: Value<'_>) -> Option<Self> {
+        let Value::Counts(counts) = value else { return None };
+        Some(counts.to_vec())
+    }
+}
+
 macro_rules! integers {
     ($($name:ty),+) => {$(
         /// Numbers above the range of int64 are written as its largest number.
@@ -178,6 +191,7 @@ texts! {
     Region: Self::as_str;
     Cohort: Self::as_str;
     PodId: Self::as_str;
+    Hardware: Self::as_str;
 }
 
 macro_rules! closed_lists {

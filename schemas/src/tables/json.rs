@@ -17,6 +17,7 @@ pub(super) fn json_of(value: Value<'_>) -> Json {
         Value::Number(number) => Json::from(number),
         Value::Instant(at) => Json::from(rfc3339(at)),
         Value::Texts(texts) => Json::from(texts),
+        Value::Counts(counts) => Json::from(counts),
         Value::Truth(truth) => Json::from(truth),
     }
 }

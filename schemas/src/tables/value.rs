@@ -17,6 +17,8 @@ pub enum Kind {
     Instant,
     /// A list of texts, none of them null.
     Texts,
+    /// A list of whole numbers (int64).
+    Counts,
     /// Yes or no.
     Truth,
 }
@@ -36,6 +38,8 @@ pub enum Value<'a> {
     Instant(Nanos),
     /// Of a [`Kind::Texts`] column.
     Texts(&'a [String]),
+    /// Of a [`Kind::Counts`] column.
+    Counts(&'a [i64]),
     /// Of a [`Kind::Truth`] column.
     Truth(bool),
 }
@@ -51,6 +55,7 @@ impl Value<'_> {
             (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
             (Value::Instant(a), Value::Instant(b)) => a.cmp(b),
             (Value::Texts(a), Value::Texts(b)) => a.cmp(b),
+            (Value::Counts(a), Value::Counts(b)) => a.cmp(b),
             (Value::Truth(a), Value::Truth(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
@@ -63,8 +68,9 @@ impl Value<'_> {
             Value::Number(_) => 2,
             Value::Instant(_) => 3,
             Value::Texts(_) => 4,
-            Value::Truth(_) => 5,
-            Value::Null => 6,
+            Value::Counts(_) => 5,
+            Value::Truth(_) => 6,
+            Value::Null => 7,
         }
     }
 }

@@ -473,6 +473,7 @@ impl Generator {
             clocks: (0..rows).map(|_| self.clock()).collect(),
             limits: (0..rows).map(|_| self.limit()).collect(),
             fan_out: Vec::new(),
+            archived: Archived::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fleetdiff_connectors::meeting::{Met, Party, Secret};
+use fleetdiff_connectors::meeting::{MeetingError, Met, Party, Secret};
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::rules::decisions::Decisions;
@@ -59,6 +59,7 @@ impl Company {
         };
         let mut settings: serde_json::Value = serde_json::from_str(&configuration.of_topic_as_json())?;
         settings["until_end"] = until_end.into();
+        settings["archive"] = configuration.dataflow().archive.into();
         settings["output.checkpoint_every"] = json!(configuration.output.checkpoint_every.as_secs_f64());
         let party = Party {
             process: cluster.process,
@@ -84,10 +85,15 @@ impl Company {
     /// Waits for the other processes; `None` if it was stopped before.
     fn meet(&self) -> Result<Option<Connections>, Failure> {
         let met = self.party.meet(&self.stop).map_err(|error| {
-            Failure::with_hint(
-                error,
-                "all processes need the same version, settings, number of workers, list of hosts and secret",
-            )
+            let hint = match &error {
+                MeetingError::Listen { .. } => {
+                    "cluster.hosts must have an address of this machine at the place cluster.process, with a port that is free"
+                }
+                MeetingError::Refused { .. } => {
+                    "all processes need the same version, settings, number of workers, list of hosts and secret"
+                }
+            };
+            Failure::with_hint(error, hint)
         })?;
         Ok(met.map(|Met { control, data }| Connections { control, data }))
     }
