@@ -372,6 +372,7 @@ impl CallTrees {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::rounds::FIRST;
     use super::*;
 
     fn stack(frames: &[u32], count: u64) -> Stack {
@@ -383,10 +384,10 @@ mod tests {
         let table = PathTable::default();
         let ids = [7, 8, 9];
         let (main, read, again) = (stack(&[0], 1), stack(&[0, 2], 1), stack(&[0, 2, 2], 1));
-        let first = table.intern(&[read.clone(), main.clone(), again], &ids, 0);
-        assert_eq!(table.intern(&[main, read], &ids, 0), [first[1], first[0]]);
+        let first = table.intern(&[read.clone(), main.clone(), again], &ids, FIRST);
+        assert_eq!(table.intern(&[main, read], &ids, FIRST), [first[1], first[0]]);
         assert_eq!(table.frames(first[2]), [7, 9, 9]);
-        assert_eq!(table.intern(&[stack(&[], 3)], &ids, 0), [EMPTY]);
+        assert_eq!(table.intern(&[stack(&[], 3)], &ids, FIRST), [EMPTY]);
         assert_eq!(table.frames(EMPTY), Vec::<FunctionId>::new());
     }
 
@@ -397,7 +398,7 @@ mod tests {
             let stacks: Vec<Stack> = stacks.into_iter().map(|(frames, count)| stack(&frames, count)).collect();
             let (table, ids) = (PathTable::default(), [7, 3, 9, 5]);
             let names: Vec<std::sync::Arc<str>> = ["a", "b", "c", "d"].map(Into::into).to_vec();
-            let samples = table.intern(&stacks, &ids, 0).into_iter().zip(&stacks).filter(|(_, stack)| stack.count > 0);
+            let samples = table.intern(&stacks, &ids, FIRST).into_iter().zip(&stacks).filter(|(_, stack)| stack.count > 0);
             let folded = table.fold(&encode_paths(samples.map(|(path, stack)| (path, stack.count)).collect()));
             let expected: BTreeMap<FunctionId, (u64, u64)> = fleetdiff_schemas::fold::fold_stacks(&names, &stacks, &"x".into())
                 .iter()
