@@ -81,11 +81,6 @@ impl Checkpoint {
         self.states.keys().map(String::as_str)
     }
 
-    /// The names of functions to which its states refer, and others that were met lately.
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.names.functions()
-    }
-
     /// The same with one state as at the beginning, to see what depends on it.
     #[must_use]
     pub fn without(mut self, state: &str) -> Self {

@@ -24,10 +24,6 @@ impl Image {
         Self { names: table.numbered(), paths }
     }
 
-    pub(super) fn functions(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|(_, name)| &**name)
-    }
-
     pub(super) fn table(&self) -> Result<FunctionTable, Unreadable> {
         FunctionTable::of(&self.names, &self.paths)
             .ok_or_else(|| Unreadable { state: "names".to_owned(), detail: "a number is given twice".to_owned() })

@@ -1,9 +1,7 @@
 //! Several processes write, together, the rows of one, and each shape goes on from what another one has kept.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::run::in_memory::Collected;
 use fleetdiff_schemas::config::{Config, Limits};
 use fleetdiff_schemas::profile::Decoded;
@@ -30,14 +28,6 @@ fn with_passing_names(partitions: &mut [Vec<Decoded>], seconds: i64) {
     }
 }
 
-/// Names in all records, and in the last checkpoint of a run.
-fn names(partitions: &[Vec<Decoded>], run: &Taken) -> (usize, usize) {
-    let profiles = partitions.iter().flatten().flat_map(|record| record.parts.iter().flatten());
-    let met: BTreeSet<&str> = profiles.flat_map(|profile| profile.names.iter().map(|name| &**name)).collect();
-    let last = Checkpoint::from_bytes(&run.bytes(run.count() - 1)).unwrap();
-    (met.len(), last.functions().count())
-}
-
 /// Processes, and workers of each.
 const SHAPES: [Workers; 4] = [
     Workers { processes: 1, each: 2 },
@@ -57,8 +47,7 @@ fn oracle_processes_together_are_one_run() {
         let limits = if seed % 2 == 0 { limits } else { Limits { retention, ..Limits::default() } };
         let mut config = Config { limits, ..random_config(draws) };
         let mut partitions = several_services(seed, draws);
-        let passes = seed % 2 == 1;
-        if passes {
+        if seed % 2 == 1 {
             let (window, epoch) = (Nanos::from_seconds(110), Nanos::from_seconds(200));
             config = Config { window, epoch, history: Nanos(0), young: Nanos(0), ..config };
             with_passing_names(&mut partitions, draws.random_range(40..90));
@@ -74,9 +63,6 @@ fn oracle_processes_together_are_one_run() {
             last.assert_same_from(Default::default(), &run, &about);
             assert!(last.count() > 0 && run.count() > 0, "{about}: no checkpoint");
             last.go_on(number * 7 + place, shape, &about);
-            let (met, kept) = names(&partitions, &run);
-            println!("{about}: {met} names, {kept} in the last checkpoint");
-            assert!(!passes || kept * 4 < met * 3, "{about}: names are not forgotten");
             last = run;
         }
         last.go_on(number * 5, Workers::in_one(1), &format!("seed {seed}, in one process again"));
