@@ -6,18 +6,16 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::workload::{MEDIUM, Mix, Workload};
 use fleetdiff_connectors::meeting::{Met, Party, Secret};
 use fleetdiff_pipeline::run::cluster::{Beginning, Cluster, Connections, Shape};
-use fleetdiff_pipeline::run::in_memory::{Collected, InMemory};
-use fleetdiff_pipeline::run::{Service, SourceFactory, run_in_cluster, run_service};
+use fleetdiff_pipeline::run::in_memory::{Collected, sources};
+use fleetdiff_pipeline::run::{Service, run_in_cluster, run_service};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::source::{Source, SourceError};
 use tikv_jemallocator::Jemalloc;
 
 #[global_allocator]
@@ -102,21 +100,18 @@ fn work(role: &str) -> String {
     let workers: usize = next().parse().expect("a number");
     let hops: u64 = next().parse().expect("a number");
     let workload = Workload::new(MEDIUM, Mix::CanaryInEveryCell, 0, hops);
-    let config = Config { evaluate_every: Config::default().evaluate_every, ..workload.config() };
-    let config = Config { report_every: Config::default().report_every, ..config };
+    let Config { evaluate_every, report_every, .. } = Config::default();
+    let config = Config { evaluate_every, report_every, ..workload.config() };
     let (processes, all) = (hosts.len(), hosts.len() * workers);
     let own = process * workers..(process + 1) * workers;
-    let sources = Arc::new(records(&workload, hops, own, all));
+    let sources = sources(records(&workload, hops, own, all));
     let sink = Collected::default();
     let shape = Shape { process, processes, workers };
     let met = (processes > 1).then(|| meet(shape, hosts));
     let (began, cpu) = (Instant::now(), cpu_seconds());
     match met {
         None => run_service(&config, workers, sources, Box::new(sink.clone()), Service::default()),
-        Some(cluster) => {
-            let (cluster, service) = cluster;
-            run_in_cluster(&config, cluster, sources, Box::new(sink.clone()), service)
-        }
+        Some((cluster, service)) => run_in_cluster(&config, cluster, sources, Box::new(sink.clone()), service),
     }
     .expect("the run does not fail");
     let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
@@ -145,30 +140,15 @@ fn meet(shape: Shape, hosts: Vec<String>) -> (Cluster, Service) {
     }
 }
 
-/// The records of some workers, one partition each, of which each has every n-th pod.
-fn records(
-    workload: &Workload,
-    hops: u64,
-    own: std::ops::Range<usize>,
-    all: usize,
-) -> impl Fn(usize, usize) -> Result<Vec<Box<dyn Source>>, SourceError> + Send + Sync + use<> {
+/// The records of some workers, one partition each, of which each has every n-th pod. Those of others have none here.
+fn records(workload: &Workload, hops: u64, own: std::ops::Range<usize>, all: usize) -> Vec<Vec<Decoded>> {
     let of_worker = |worker: usize| {
         let partition = i32::try_from(worker).unwrap_or(0);
         let pods = || (worker..workload.pods.len()).step_by(all);
-        let records: Vec<Decoded> = (0..hops)
-            .flat_map(|hop| pods().map(move |pod| (hop, pod)))
-            .map(|(hop, pod)| workload.record(pod, hop, partition))
-            .collect();
-        (worker, records)
+        let records = (0..hops).flat_map(|hop| pods().map(move |pod| workload.record(pod, hop, partition)));
+        if own.contains(&worker) { records.collect() } else { Vec::new() }
     };
-    let waiting: std::collections::BTreeMap<usize, Vec<Decoded>> = own.map(of_worker).collect();
-    let waiting = Mutex::new(waiting);
-    let factory: Box<SourceFactory> = Box::new(move |worker, _| {
-        let records = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&worker).unwrap_or_default();
-        let partition = i32::try_from(worker).unwrap_or(0);
-        Ok(vec![Box::new(InMemory::new([(partition, records)]))])
-    });
-    factory
+    (0..all).map(of_worker).collect()
 }
 
 /// CPU time of this process so far, by Linux: its 14th and 15th figure, in hundredths of a second.

@@ -31,8 +31,6 @@ static ALLOCATOR: Cap<Jemalloc> = Cap::new(Jemalloc, usize::MAX);
 const HOPS_AN_HOUR: u64 = 360;
 /// Hops between two checkpoints, 2 minutes.
 const EVERY: u64 = 12;
-/// Hops in a window, 30 minutes.
-const WINDOW: u64 = 180;
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
@@ -55,18 +53,13 @@ fn main() -> ExitCode {
 }
 
 fn measure(hours: u64) -> String {
-    let hops = hours * HOPS_AN_HOUR;
-    let workload = Arc::new(Workload::new(MEDIUM, Mix::CanaryInEveryCell, WINDOW, hops));
+    let workload = Arc::new(Workload::new(MEDIUM, Mix::CanaryInEveryCell, 180, hours * HOPS_AN_HOUR));
     let folder = TempDir::new().expect("a temporary folder");
-    let last = hops.next_multiple_of(EVERY);
-    let history = filled(&workload, last - WINDOW);
+    let last = (hours * HOPS_AN_HOUR).next_multiple_of(EVERY);
     let writer = Writer::new(&folder, workload.hop(last));
     let written = Arc::clone(&writer.written);
     let rows = Rows::default();
-    let checkpoints = Checkpoints::default().taken(EVERY, Box::new(writer));
-    let from = record_of(&workload, &history);
-    let before = Run { from, until: last + 3 * EVERY, cadence: None };
-    let before = run(&workload, &rows, checkpoints.begun_with(history), before);
+    let before = run(&workload, &rows, Checkpoints::default().taken(EVERY, Box::new(writer)), 0);
     assert!(before > 0, "records were read");
     let Some(Written { state, file, took, in_use, peak }) = *written.lock().unwrap_or_else(PoisonError::into_inner)
     else {
@@ -78,10 +71,11 @@ fn measure(hours: u64) -> String {
     let checkpoint = Checkpoint::from_bytes(&state_bytes).expect("as it was written");
     drop(state_bytes);
     let read = milliseconds(began);
-    let from = record_of(&workload, &checkpoint);
+    let offsets = checkpoint.offsets("bench").expect("as they were written");
+    let first = offsets.values().min().copied().unwrap_or(0);
+    let from = u64::try_from(first).unwrap_or(0) / u64::try_from(workload.pods.len()).unwrap_or(1);
     let rows = Rows { until_first: true, ..Rows::default() };
-    let after = Run { from, until: last + 3 * EVERY, cadence: None };
-    let records = run(&workload, &rows, Checkpoints::default().begun_with(checkpoint), after);
+    let records = run(&workload, &rows, Checkpoints::default().begun_with(checkpoint), from);
     let first_hop = rows.first.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.duration_since(began));
     let first_hop = first_hop.expect("a hop was closed").as_millis();
     let mb = |bytes: usize| bytes >> 20;
@@ -95,40 +89,12 @@ fn measure(hours: u64) -> String {
     )
 }
 
-/// What a service has kept after so many hops, all but the last window of them evaluated once an hour: what it keeps of them is what it
-/// would keep had it evaluated them every minute, but for what it found.
-fn filled(workload: &Arc<Workload>, hops: u64) -> Checkpoint {
-    let kept = Kept { at: workload.hop(hops), checkpoint: Arc::default() };
-    let checkpoints = Checkpoints::default().taken(EVERY, Box::new(kept.clone()));
-    let rows = Rows::default();
-    let run_of = Run { from: 0, until: hops + 3 * EVERY, cadence: Some(Nanos::from_seconds(3600)) };
-    run(workload, &rows, checkpoints, run_of);
-    let kept = kept.checkpoint.lock().unwrap_or_else(PoisonError::into_inner).take();
-    kept.expect("a checkpoint")
-}
-
-/// The hop from which records must be read again, counted from 0.
-fn record_of(workload: &Workload, checkpoint: &Checkpoint) -> u64 {
-    let offsets = checkpoint.offsets("bench").expect("as they were written");
-    let first = offsets.values().min().copied().unwrap_or(0);
-    u64::try_from(first).unwrap_or(0) / u64::try_from(workload.pods.len()).unwrap_or(1)
-}
-
-/// Which hops are read, and how often they are evaluated if not as by default.
-struct Run {
-    from: u64,
-    until: u64,
-    cadence: Option<Nanos>,
-}
-
-/// Runs the dataflow over hops of the workload, counted from 0; gives how many records were read.
-fn run(workload: &Arc<Workload>, rows: &Rows, checkpoints: Checkpoints, of: Run) -> usize {
-    let Run { from, until, cadence } = of;
-    let usual = Config::default();
+/// Runs the dataflow over the workload from a hop counted from 0; gives how many records were read.
+fn run(workload: &Arc<Workload>, rows: &Rows, checkpoints: Checkpoints, from: u64) -> usize {
     let config = Config {
         lateness: Nanos::from_seconds(30),
-        evaluate_every: cadence.unwrap_or(usual.evaluate_every),
-        report_every: cadence.unwrap_or(usual.report_every),
+        evaluate_every: Config::default().evaluate_every,
+        report_every: Config::default().report_every,
         ..workload.config()
     };
     let service = Service { stop: Arc::clone(&rows.stop), checkpoints, ..Service::default() };
@@ -136,7 +102,7 @@ fn run(workload: &Arc<Workload>, rows: &Rows, checkpoints: Checkpoints, of: Run)
     let for_sources = (Arc::clone(workload), Arc::clone(&read));
     let sources = move |worker: usize, workers: usize| -> Result<Vec<Box<dyn Source>>, SourceError> {
         let (workload, read) = for_sources.clone();
-        Ok(vec![Box::new(Feed { workload, read, worker, workers, hop: from, until, pod: worker })])
+        Ok(vec![Box::new(Feed { workload, read, worker, workers, hop: from, pod: worker })])
     };
     let ended = run_service(&config, WORKERS, Arc::new(sources), Box::new(rows.clone()), service);
     ended.expect("the run does not fail");
@@ -150,7 +116,6 @@ struct Feed {
     worker: usize,
     workers: usize,
     hop: u64,
-    until: u64,
     pod: usize,
 }
 
@@ -168,7 +133,7 @@ impl Source for Feed {
             (self.hop, self.pod) = (self.hop + 1, self.worker);
         }
         // The end is some minutes after the last checkpoint, so that a start has new records.
-        if self.hop >= self.until {
+        if self.hop >= self.workload.measured + 3 * EVERY {
             return Ok(Polled::End);
         }
         let record: Decoded = self.workload.record(self.pod, self.hop, i32::try_from(self.worker).unwrap_or(0));
@@ -209,23 +174,6 @@ struct Written {
     /// Bytes of the whole process before the checkpoint was taken, and at most while it was taken and written.
     in_use: usize,
     peak: usize,
-}
-
-/// Keeps the checkpoint of one hop.
-#[derive(Clone)]
-struct Kept {
-    at: Hop,
-    checkpoint: Arc<Mutex<Option<Checkpoint>>>,
-}
-
-impl Keep for Kept {
-    fn is_ready(&self, boundary: Hop) -> bool {
-        boundary == self.at
-    }
-
-    fn keep(&mut self, checkpoint: Checkpoint) {
-        *self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(checkpoint);
-    }
 }
 
 /// Writes the checkpoint of one hop.

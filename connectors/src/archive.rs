@@ -117,19 +117,19 @@ impl Archive {
     /// Adds the two files of the level below, as far as they are there.
     fn merge<R: Summed>(&self, piece: Piece) -> Result<(), OutputError> {
         let span = self.span(piece);
-        let mut parts = Vec::new();
-        for half in piece.halves() {
+        let rows = |half: Piece| {
             let path = self.path_of::<R>(half);
-            if let Some(bytes) = self.folder.read_if_there(&path)? {
-                parts.push(each_row::<R>(bytes, self.folder.display(&path), AT_A_TIME)?);
-            }
-        }
-        if parts.is_empty() {
+            let bytes = self.folder.read_if_there(&path)?;
+            bytes.map(|bytes| each_row::<R>(bytes, self.folder.display(&path), AT_A_TIME)).transpose()
+        };
+        let [one, other] = piece.halves().map(rows);
+        let halves = [one?, other?];
+        if halves.iter().all(Option::is_none) {
             return Ok(());
         }
         let path = self.path_of::<R>(piece);
         let mut file = Streamed::begin(&self.metadata, self.folder.display(&path))?;
-        for row in merged(parts, span) {
+        for row in merged(halves, span) {
             file.push(row?)?;
         }
         self.folder.create_once(&path, file.finish()?).map(drop)

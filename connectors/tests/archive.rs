@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/tree.rs"]
+mod tree;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,8 @@ use fleetdiff_schemas::rows::{Archived, CallTreeRow, CellKey, FunctionNameRow, P
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use proptest::prelude::*;
+
+use self::tree::files_below;
 
 /// A multiple of any number of hops that a file spans, but for the largest.
 const FIRST: u64 = 160_000_000 / 8192 * 8192;
@@ -81,17 +86,8 @@ fn rows(hop: u64, number: u64) -> Archived {
     rows
 }
 
-fn files(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.join(ARCHIVE)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    found
+fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    files_below(&root.join(ARCHIVE))
 }
 
 /// The rows of one file.
@@ -235,8 +231,8 @@ fn other_rows_of_a_hop_are_refused() {
 }
 
 fn first_hops(root: &Path, level: u32) -> Vec<u64> {
-    let of_level = root.join(ARCHIVE).join("counts").join(format!("level={level:02}"));
-    let names = files(root).into_iter().filter(|path| path.starts_with(&of_level));
+    let of_level = Path::new("counts").join(format!("level={level:02}"));
+    let names = files(root).into_keys().filter(|path| path.starts_with(&of_level));
     let seconds = names.map(|path| path.file_stem().unwrap().to_str().unwrap().parse::<i64>().unwrap());
     let mut hops: Vec<u64> = seconds.map(|seconds| clock().hop_of(Nanos::from_seconds(seconds)).0).collect();
     hops.sort_unstable();
@@ -267,7 +263,7 @@ fn what_is_too_large_is_removed() {
     let root = tempfile::tempdir().unwrap();
     let most = 1_000_000;
     let mut archive = open(root.path(), Keeping { age: Nanos(i64::MAX), bytes: most });
-    let size = || files(root.path()).iter().map(|path| fs::metadata(path).unwrap().len()).sum::<u64>();
+    let size = || files(root.path()).values().map(|bytes| u64::try_from(bytes.len()).unwrap()).sum::<u64>();
     let mut largest = 0;
     for hop in FIRST..FIRST + 257 {
         archive.take(Hop(hop), &rows(hop, hop % 7)).unwrap();

@@ -5,10 +5,11 @@
 #[path = "../../schemas/tests/generated/rows.rs"]
 #[expect(dead_code, reason = "verdicts are announced and have no file")]
 mod generated;
+#[path = "support/tree.rs"]
+mod tree;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
+
+use self::tree::files_below;
 
 const CONFIGURATION: &str = r#"{"q":0.05,"method":"honest"}"#;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
@@ -67,23 +70,6 @@ fn shuffle<T>(generator: &mut Generator, rows: &mut [T]) {
         let other = usize::try_from(generator.below(u64::try_from(end).unwrap() + 1)).unwrap();
         rows.swap(end, other);
     }
-}
-
-/// Every file below a folder, by its path there.
-fn files_below(root: &Path) -> BTreeMap<PathBuf, Bytes> {
-    let mut files = BTreeMap::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap().into());
-            }
-        }
-    }
-    files
 }
 
 #[test]
@@ -199,6 +185,7 @@ fn files_say_what_they_are() {
     write(folder.path(), &Generator(9).tables(300)).unwrap();
     let file =
         files_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+    let file = Bytes::from(file);
     let described = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
     assert_eq!(described.schema().fields(), arrow_schema_of::<CellRow>().fields(), "descriptions and units too");
     let reader = SerializedFileReader::new(file).unwrap();
@@ -285,6 +272,7 @@ fn a_large_table_has_several_row_groups() {
     write(folder.path(), &tables).unwrap();
     let file =
         files_below(folder.path()).remove(Path::new("ledger/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+    let file = Bytes::from(file);
     assert_eq!(SerializedFileReader::new(file).unwrap().num_row_groups(), 2);
     assert_eq!(read_tables(folder.path()).unwrap().ledger, tables.ledger);
 }

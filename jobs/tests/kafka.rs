@@ -71,5 +71,7 @@ mod status;
 mod together;
 #[path = "kafka/topic_changes.rs"]
 mod topic_changes;
+#[path = "../../connectors/tests/support/tree.rs"]
+mod tree;
 #[path = "kafka/unordered.rs"]
 mod unordered;

@@ -216,10 +216,9 @@ impl Checkpoints {
 
     /// The states of another process at a boundary.
     pub(crate) fn take_from(&self, process: usize, of: Checkpoint, table: &FunctionTable) {
-        let Some(taken) = &self.taken else { return };
-        let mut collected = taken.lock();
-        let complete = collected.take(of.hop, (OF_ANOTHER, process), of.states);
-        collected.keep_if_complete(of.hop, complete, table);
+        if let Some(taken) = &self.taken {
+            taken.lock().give(of.hop, (OF_ANOTHER, process), of.states, table);
+        }
     }
 
     /// Another process has no states at this boundary.
@@ -303,8 +302,7 @@ impl Keeper {
             match saving.into_parts() {
                 Some(parts) => {
                     let of_state = States::from([(S::NAME.to_owned(), parts)]);
-                    let complete = collected.take(boundary, (S::NAME, self.worker), of_state);
-                    collected.keep_if_complete(boundary, complete, &self.table);
+                    collected.give(boundary, (S::NAME, self.worker), of_state, &self.table);
                 }
                 None => collected.refuse(boundary),
             }

@@ -1,7 +1,6 @@
 //! The sums of two files: row by row, in the order of their keys, so that memory holds a few rows of each.
 
 use std::cmp::Ordering;
-use std::iter::Peekable;
 
 use fleetdiff_schemas::rows::{CallTreeRow, FunctionNameRow, PodCountsRow, Span};
 use fleetdiff_schemas::tables::{TableRow, by_key};
@@ -18,34 +17,24 @@ pub(super) trait Summed: TableRow {
     fn plus(self, other: Self) -> Self;
 }
 
-/// The rows of files about these hops; rows with the same key are added.
-pub(super) fn merged<R: Summed>(files: Vec<Rows<R>>, span: Span) -> impl Iterator<Item = Result<R, OutputError>> {
-    let mut files: Vec<Peekable<_>> =
-        files.into_iter().map(|rows| rows.map(move |row| row.map(|row| row.spanning(span))).peekable()).collect();
-    std::iter::from_fn(move || {
-        let mut least: Option<usize> = None;
-        for number in 0..files.len() {
-            let Some(next) = files[number].peek() else { continue };
-            let Ok(row) = next else { return files[number].next() };
-            let row = row.clone();
-            let is_less = |least: usize, files: &mut [Peekable<_>]| match files[least].peek() {
-                Some(Ok(other)) => by_key(&row, other) == Ordering::Less,
-                _ => false,
-            };
-            if least.is_none_or(|least| is_less(least, &mut files)) {
-                least = Some(number);
-            }
-        }
-        let first = files[least?].next()?;
-        let Ok(mut sum) = first else { return Some(first) };
-        for file in &mut files {
-            let is_same =
-                |row: &Result<R, OutputError>| row.as_ref().is_ok_and(|row| by_key(row, &sum) == Ordering::Equal);
-            if let Some(Ok(row)) = file.next_if(is_same) {
-                sum = sum.plus(row);
-            }
-        }
-        Some(Ok(sum))
+/// The rows of two files about these hops, of which either may be missing; rows with the same key are added.
+pub(super) fn merged<R: Summed>(
+    files: [Option<Rows<R>>; 2],
+    span: Span,
+) -> impl Iterator<Item = Result<R, OutputError>> {
+    let spanning = move |row: Result<R, OutputError>| row.map(|row| row.spanning(span));
+    let [mut one, mut other] = files.map(|rows| rows.into_iter().flatten().map(spanning).peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(Ok(first)), Some(Ok(second))) => match by_key(first, second) {
+            Ordering::Less => one.next(),
+            Ordering::Greater => other.next(),
+            Ordering::Equal => match (one.next()?, other.next()?) {
+                (Ok(first), Ok(second)) => Some(Ok(first.plus(second))),
+                (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+            },
+        },
+        (Some(Err(_)), _) | (Some(_), None) => one.next(),
+        (_, _) => other.next(),
     })
 }
 

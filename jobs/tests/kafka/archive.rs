@@ -1,8 +1,6 @@
 //! The archive of a service that is killed and goes on, also with another number of processes.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fleetdiff_connectors::parquet::read_tables;
 
@@ -11,23 +9,7 @@ use crate::company::Company;
 use crate::program::{start, succeed, text};
 use crate::service::{files_of, stop, wait_for};
 use crate::shards::{publish, watch};
-
-/// The bytes of all files, by their path in the archive.
-fn files(output: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let root = output.join("archive");
-    let (mut found, mut folders) = (BTreeMap::new(), vec![root.clone()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.strip_prefix(&root).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
+use crate::tree::files_below;
 
 #[test]
 fn an_archive_is_that_of_an_undisturbed_run() {
@@ -48,7 +30,7 @@ fn an_archive_is_that_of_an_undisturbed_run() {
     succeed(&watch("archived", &output, "archived-alerts", &[&keep[..], &["--until-end"]].concat()));
     succeed(&watch("archived", &whole, "archived-whole", &[&keep[..], &["--until-end", "--workers", "3"]].concat()));
 
-    let (got, expected) = (files(&output), files(&whole));
+    let [got, expected] = [&output, &whole].map(|folder| files_below(&folder.join("archive")));
     assert!(expected.len() > 200, "{} files of {}", expected.len(), text(&whole));
     assert_eq!(got.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     for (path, bytes) in &expected {

@@ -64,8 +64,14 @@ impl Collected {
         self.by_hop.range(before.plus(1)..=last).map(|(boundary, _)| *boundary).collect()
     }
 
+    /// Takes states, and keeps all once nothing is missing any more.
+    pub(super) fn give(&mut self, boundary: Hop, from: Giver, states: States, table: &FunctionTable) {
+        let complete = self.take(boundary, from, states);
+        self.keep_if_complete(boundary, complete, table);
+    }
+
     /// Takes states. Gives all, if nothing is missing any more.
-    pub(super) fn take(&mut self, boundary: Hop, from: Giver, states: States) -> Option<States> {
+    fn take(&mut self, boundary: Hop, from: Giver, states: States) -> Option<States> {
         let collection = self.by_hop.get_mut(&boundary)?;
         collection.from.insert(from);
         for (name, mut parts) in states {
@@ -78,7 +84,7 @@ impl Collected {
     }
 
     /// Keeps what is complete.
-    pub(super) fn keep_if_complete(&mut self, boundary: Hop, complete: Option<States>, table: &FunctionTable) {
+    fn keep_if_complete(&mut self, boundary: Hop, complete: Option<States>, table: &FunctionTable) {
         if let Some(mut states) = complete {
             states.values_mut().for_each(|parts| parts.sort_unstable());
             // NB: names that were met since are in the image too. What states refer to cannot have been forgotten since.

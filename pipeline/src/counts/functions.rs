@@ -90,7 +90,7 @@ impl FunctionTable {
         known.unwrap_or_else(|| {
             let mut table = self.names.write().unwrap_or_else(PoisonError::into_inner);
             if let Some(Elsewhere { numbers, .. }) = &self.elsewhere {
-                // NB: under the lock, as what is forgotten, so that the first process is told both in their order.
+                // NB: under the lock, as what is forgotten, so that the first process hears of both in their order.
                 let unknown: Vec<Arc<str>> =
                     names.iter().filter(|name| table.find(&***name, round).is_none()).cloned().collect();
                 for (id, name) in numbers.of_names(&unknown).into_iter().zip(unknown) {
