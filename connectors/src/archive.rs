@@ -9,7 +9,6 @@ mod spans;
 mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use fleetdiff_schemas::rows::{Archived, CallTreeRow, FunctionNameRow, PodCountsRow, Span};
 use fleetdiff_schemas::tables::{TableRow, calendar, sort_rows};
@@ -17,10 +16,11 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 use self::spans::{MOST_LEVEL, Piece, due};
 use self::sums::{Summed, merged};
+use crate::folder::Folder;
 use crate::output::OutputError;
 use crate::parquet::encoding::{FileMetadata, Streamed, encode};
-use crate::parquet::folder::Folder;
 use crate::parquet::reading::each_row;
+use crate::store::Place;
 
 /// Name of the folder in an output folder.
 pub const ARCHIVE: &str = "archive";
@@ -50,12 +50,17 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The archive in an output folder; `configuration` is JSON and goes into every file.
+    /// The archive of an output; `configuration` is JSON and goes into every file.
     ///
     /// # Errors
-    /// [`OutputError`]: the folder cannot be written or listed.
-    pub fn open(root: &Path, configuration: String, clock: HopClock, keeping: Keeping) -> Result<Self, OutputError> {
-        let folder = Folder::create(&root.join(ARCHIVE))?;
+    /// [`OutputError`]: the place cannot be written or listed.
+    pub fn open(
+        place: impl Into<Place>,
+        configuration: String,
+        clock: HopClock,
+        keeping: Keeping,
+    ) -> Result<Self, OutputError> {
+        let folder = Folder::create(&place.into().below(ARCHIVE))?;
         let metadata = FileMetadata::of_this_program(configuration);
         let mut archive = Self { folder, metadata, clock, keeping, hops: BTreeSet::new(), tidied: 0 };
         let pieces = archive.pieces::<PodCountsRow>()?;

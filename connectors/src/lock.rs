@@ -56,7 +56,7 @@ impl FolderLock {
 }
 
 /// Which process this is, on which machine if the system says so.
-fn this_process() -> String {
+pub(crate) fn this_process() -> String {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match machine.trim() {
         "" => format!("process {}", std::process::id()),

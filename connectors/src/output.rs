@@ -25,6 +25,14 @@ pub enum OutputError {
         /// Which process that is, in words.
         holder: String,
     },
+    /// A newer run has taken the object store.
+    #[error("{path} belongs to {by} now; this run ends, and what it has not committed is made again by that one")]
+    Superseded {
+        /// The store.
+        path: String,
+        /// Which process that is, in words.
+        by: String,
+    },
     /// The same interval was written before and came out differently.
     #[error("{path} exists and differs: {difference}; {hint}")]
     Nondeterministic {
@@ -82,6 +90,7 @@ impl OutputError {
         match self {
             Self::Unwritable { .. } => "unwritable_output",
             Self::InUse { .. } => "output_in_use",
+            Self::Superseded { .. } => "output_superseded",
             Self::Nondeterministic { .. } => "nondeterministic_output",
             Self::Unreadable { .. } => "unreadable_output",
             Self::UnsupportedVersion { .. } => "unsupported_schema_version",
@@ -93,6 +102,9 @@ impl OutputError {
 
 /// What to do if something cannot be written.
 pub(crate) const WRITABLE_HINT: &str = "name a folder that this user may write and that has room left";
+
+/// What to do if an object store refuses or does not answer.
+pub(crate) const STORE_HINT: &str = "the bucket must exist, and the server (AWS_ENDPOINT_URL), the region (AWS_REGION) and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) must be right for it";
 
 /// What to do if an output exists and differs.
 pub(crate) const DIFFERS_HINT: &str =

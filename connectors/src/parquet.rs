@@ -9,21 +9,19 @@
 //! all tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
 //! occurs.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Nanos;
-use object_store::ObjectStore;
 
 use crate::crash::CrashPoint;
+use crate::folder::Folder;
 use crate::output::{DIFFERS_HINT, OutputError};
+use crate::store::Place;
 
 mod arrays;
 pub(crate) mod encoding;
-pub(crate) mod folder;
 mod intervals;
 pub(crate) mod reading;
 
@@ -31,7 +29,6 @@ pub use intervals::{FlushInterval, PendingRows};
 pub use reading::{OutputReader, read_table, read_tables};
 
 use encoding::FileMetadata;
-use folder::Folder;
 
 /// The Parquet files of one run.
 ///
@@ -62,29 +59,16 @@ pub struct WrittenFile {
 }
 
 impl ParquetOutput {
-    /// An output in a local folder, which is created if it does not exist. `configuration` is the run's, as JSON; it is
-    /// written into every file.
+    /// An output in an object store, or in a local folder, which is created if it does not exist. `configuration` is the run's, as
+    /// JSON; it is written into every file.
     ///
     /// # Errors
     /// [`OutputError::Unwritable`]: the folder cannot be created or written.
     /// [`OutputError::FlushInterval`]: `flush` does not divide an hour.
-    pub fn create(root: &Path, configuration: String, flush: Duration) -> Result<Self, OutputError> {
+    pub fn create(place: impl Into<Place>, configuration: String, flush: Duration) -> Result<Self, OutputError> {
         let interval = FlushInterval::new(flush)?;
-        Ok(Self::of_folder(Folder::create(root)?, configuration, interval))
-    }
-
-    /// An output in any object store that can create an object only if it is absent.
-    ///
-    /// # Errors
-    /// [`OutputError::Unwritable`]: no thread for the store could be started.
-    /// [`OutputError::FlushInterval`]: `flush` does not divide an hour.
-    pub fn in_store(store: Arc<dyn ObjectStore>, configuration: String, flush: Duration) -> Result<Self, OutputError> {
-        let interval = FlushInterval::new(flush)?;
-        Ok(Self::of_folder(Folder::of_store(store)?, configuration, interval))
-    }
-
-    fn of_folder(folder: Folder, configuration: String, interval: FlushInterval) -> Self {
-        Self { folder, interval, metadata: FileMetadata::of_this_program(configuration), begun: false }
+        let metadata = FileMetadata::of_this_program(configuration);
+        Ok(Self { folder: Folder::create(&place.into())?, interval, metadata, begun: false })
     }
 
     /// Goes on after an earlier run: the interval in which that began has a file of every table already.

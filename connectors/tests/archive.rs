@@ -19,7 +19,7 @@ use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use proptest::prelude::*;
 
-use self::tree::files_below;
+use self::tree::tables_below;
 
 /// A multiple of any number of hops that a file spans, but for the largest.
 const FIRST: u64 = 160_000_000 / 8192 * 8192;
@@ -87,7 +87,7 @@ fn rows(hop: u64, number: u64) -> Archived {
 }
 
 fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    files_below(&root.join(ARCHIVE))
+    tables_below(&root.join(ARCHIVE))
 }
 
 /// The rows of one file.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, Written, read_tables};
+use fleetdiff_connectors::store::{Place, Store};
 use fleetdiff_schemas::rows::{Archived, CellRow, LedgerRow, RejectedRow, Tables};
 use fleetdiff_schemas::tables::{Kind, SCHEMA_VERSION, TableRow, arrow_schema_of, sort_rows};
 use fleetdiff_schemas::time::Nanos;
@@ -25,7 +26,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
 
-use self::tree::files_below;
+use self::tree::{files_below, tables_below};
 
 const CONFIGURATION: &str = r#"{"q":0.05,"method":"honest"}"#;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
@@ -108,9 +109,9 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.clocks);
     shuffle(&mut generator, &mut tables.limits);
     write(second.path(), &tables).unwrap();
-    let files = files_below(first.path());
+    let files = tables_below(first.path());
     assert_eq!(files.len(), 15 * 4, "fifteen tables, four intervals of ten minutes");
-    assert_eq!(files, files_below(second.path()));
+    assert_eq!(files, tables_below(second.path()));
 }
 
 #[test]
@@ -118,10 +119,10 @@ fn what_is_written_already_is_done() {
     let folder = TempDir::new().unwrap();
     let tables = Generator(6).tables(50);
     let first = write(folder.path(), &tables).unwrap();
-    let before = files_below(folder.path());
+    let before = tables_below(folder.path());
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
-    assert_eq!(files_below(folder.path()), before);
+    assert_eq!(tables_below(folder.path()), before);
     assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 15 * 50);
 }
 
@@ -130,7 +131,7 @@ fn another_result_stops_and_names_the_file() {
     let folder = TempDir::new().unwrap();
     let mut tables = Generator(6).tables(50);
     write(folder.path(), &tables).unwrap();
-    let before = files_below(folder.path());
+    let before = tables_below(folder.path());
 
     let mut output = ParquetOutput::create(folder.path(), "{}".to_owned(), TEN_MINUTES).unwrap();
     let error = output.write(std::slice::from_ref(&tables)).unwrap_err();
@@ -149,7 +150,7 @@ fn another_result_stops_and_names_the_file() {
     tables.ledger.remove(7);
     let error = write(folder.path(), &tables).unwrap_err();
     assert!(error.to_string().contains("rows, now there are"), "{error}");
-    assert_eq!(files_below(folder.path()), before, "nothing was overwritten");
+    assert_eq!(tables_below(folder.path()), before, "nothing was overwritten");
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn files_say_what_they_are() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &Generator(9).tables(300)).unwrap();
     let file =
-        files_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+        tables_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
     let file = Bytes::from(file);
     let described = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
     assert_eq!(described.schema().fields(), arrow_schema_of::<CellRow>().fields(), "descriptions and units too");
@@ -216,7 +217,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     assert_eq!(output.write(&[]).unwrap(), Written::default());
     let ledger = |seconds| LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() };
     output.write(&[Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }]).unwrap();
-    let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
+    let paths: Vec<String> = tables_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
     let expected = [
         "cells",
         "clocks",
@@ -236,7 +237,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&[Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }]).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 16, "later intervals have files of rows alone");
+    assert_eq!(tables_below(folder.path()).len(), 16, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 
@@ -271,7 +272,7 @@ fn a_large_table_has_several_row_groups() {
     let tables = Tables { ledger: rows, ..Tables::default() };
     write(folder.path(), &tables).unwrap();
     let file =
-        files_below(folder.path()).remove(Path::new("ledger/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+        tables_below(folder.path()).remove(Path::new("ledger/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
     let file = Bytes::from(file);
     assert_eq!(SerializedFileReader::new(file).unwrap().num_row_groups(), 2);
     assert_eq!(read_tables(folder.path()).unwrap().ledger, tables.ledger);
@@ -283,7 +284,7 @@ fn a_folder_that_cannot_be_written_is_refused_at_once() {
     let file = folder.path().join("notes.txt");
     fs::write(&file, "not a folder").unwrap();
     for root in [file.clone(), file.join("out")] {
-        let error = ParquetOutput::create(&root, String::new(), TEN_MINUTES).err().unwrap();
+        let error = ParquetOutput::create(root.as_path(), String::new(), TEN_MINUTES).err().unwrap();
         assert_eq!(error.code(), "unwritable_output");
         let text = error.to_string();
         assert!(
@@ -295,7 +296,7 @@ fn a_folder_that_cannot_be_written_is_refused_at_once() {
 
     // A folder that becomes unwritable during the run: a file is in the place of a table's folder.
     let root = folder.path().join("out");
-    let mut output = ParquetOutput::create(&root, String::new(), TEN_MINUTES).unwrap();
+    let mut output = ParquetOutput::create(root.as_path(), String::new(), TEN_MINUTES).unwrap();
     fs::write(root.join("cells"), "not a folder").unwrap();
     let error = output.write(&[Generator(1).tables(3)]).unwrap_err();
     assert_eq!(error.code(), "unwritable_output");
@@ -322,7 +323,7 @@ fn a_folder_of_others_is_not_read() {
     assert_eq!(code_of(&folder.path().join("missing")), "unreadable_output");
 
     write(folder.path(), &Generator(1).tables(3)).unwrap();
-    let files = files_below(folder.path());
+    let files = tables_below(folder.path());
     let path_of = |table: &str| folder.path().join(files.keys().find(|path| path.starts_with(table)).unwrap());
     let cells = path_of("cells");
     let whole = fs::read(&cells).unwrap();
@@ -357,16 +358,17 @@ fn another_store_holds_the_same_bytes() {
     let tables = Generator(6).tables(20);
     write(folder.path(), &tables).unwrap();
     let store = Arc::new(object_store::memory::InMemory::new());
-    let mut output = ParquetOutput::in_store(store.clone(), CONFIGURATION.to_owned(), TEN_MINUTES).unwrap();
+    let place = Place::Store(Store::of(store.clone(), "memory".to_owned()).unwrap());
+    let mut output = ParquetOutput::create(&place, CONFIGURATION.to_owned(), TEN_MINUTES).unwrap();
     let written = output.write(std::slice::from_ref(&tables)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let local = files_below(folder.path());
+    let local = tables_below(folder.path());
     assert_eq!(written.files.len(), local.len());
     for file in &written.files {
         let path = object_store::path::Path::from(file.path.as_str());
         let read = async { object_store::ObjectStoreExt::get(&*store, &path).await.unwrap().bytes().await.unwrap() };
         assert_eq!(runtime.block_on(read), local[Path::new(&file.path)], "{}", file.path);
     }
-    let mut again = ParquetOutput::in_store(store, "{}".to_owned(), TEN_MINUTES).unwrap();
+    let mut again = ParquetOutput::create(&place, "{}".to_owned(), TEN_MINUTES).unwrap();
     assert_eq!(again.write(std::slice::from_ref(&tables)).unwrap_err().code(), "nondeterministic_output");
 }

@@ -1,4 +1,4 @@
-//! Writes rows to a folder, and alerts to a file in it or to a topic.
+//! Writes rows to a folder or an object store, and alerts to a file or to a topic.
 
 pub(crate) mod guidance;
 pub(crate) mod keeper;
@@ -20,6 +20,7 @@ use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
 use fleetdiff_connectors::receivers::Receivers;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_schemas::alert::Alert;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::SinkError;
@@ -109,10 +110,14 @@ struct Saved {
 
 /// The output of a run, hop by hop.
 pub(crate) struct Output {
-    lock: FolderLock,
+    /// Held until the run has ended.
+    _lock: FolderLock,
+    place: Place,
     parquet: ParquetOutput,
     archive: Option<Archive>,
     pending: PendingRows,
+    /// The end of the last hop that was taken.
+    taken_through: Option<Nanos>,
     /// The end of what an earlier run wrote: until then, rows are compared, and no alert is sent before they are found equal.
     written_through: Option<Nanos>,
     /// Alerts of these hops, by the end of their hop.
@@ -129,14 +134,29 @@ impl Output {
     ///
     /// No other run can write into the folder until this one has ended.
     pub(crate) fn create(lock: FolderLock, configuration: String, flush: Duration) -> Result<Self, OutputError> {
-        let parquet = ParquetOutput::create(lock.root(), configuration, flush)?;
+        let place = Place::from(lock.root());
+        Self::create_in(place, lock, configuration, flush)
+    }
+
+    /// The same with tables in another place, which is taken from whoever has it.
+    pub(crate) fn create_in(
+        place: Place,
+        lock: FolderLock,
+        configuration: String,
+        flush: Duration,
+    ) -> Result<Self, OutputError> {
+        let parquet = ParquetOutput::create(&place, configuration, flush)?;
         parquet.refuse_other_configuration()?;
+        // NB: in this order. Whoever has the store until then may write what it has announced.
+        place.take()?;
         Ok(Self {
-            lock,
+            _lock: lock,
             pending: PendingRows::new(parquet.interval()),
-            written_through: parquet.written_through()?,
+            written_through: parquet.written_through()?.max(place.announced()),
+            place,
             parquet,
             archive: None,
+            taken_through: None,
             held: Vec::new(),
             alerts: AlertTarget::Nowhere,
             guidance: GuidanceLog::default(),
@@ -154,7 +174,7 @@ impl Output {
     pub(crate) fn archived(self, configuration: &Configuration, as_json: String) -> Result<Self, OutputError> {
         let config = configuration.dataflow();
         let keeping = Keeping { age: configuration.archive.keep, bytes: configuration.archive.max_bytes };
-        let open = || Archive::open(self.lock.root(), as_json, config.clock(), keeping);
+        let open = || Archive::open(&self.place, as_json, config.clock(), keeping);
         let archive = config.archive.then(open).transpose()?;
         Ok(Self { archive, ..self })
     }
@@ -181,10 +201,16 @@ impl Output {
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, mut tables: Tables) -> Result<Sent, SinkError> {
+        self.place.check()?;
         let end = clock.end_of(hop);
         let archived = std::mem::take(&mut tables.archived);
         if let Some(archive) = &mut self.archive {
-            self.patience.insist("the archive", || archive.take(hop, &archived))?;
+            self.patience.insist("the archive", || {
+                if !archived.is_empty() {
+                    self.place.announce(end)?;
+                }
+                archive.take(hop, &archived)
+            })?;
         }
         let guidance = &*self.guidance.at(end);
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, guidance));
@@ -195,7 +221,8 @@ impl Output {
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         let rows = self.pending.take_complete(end);
-        let files = self.write(&rows)?;
+        let files = self.write(&rows, end)?;
+        self.taken_through = Some(end);
         self.held.push((end, alerts));
         let is_new = self.written_through.is_none_or(|through| end >= through);
         let alerts = if is_new { self.send_held()? } else { 0 };
@@ -205,9 +232,15 @@ impl Output {
         Ok(Sent { files, rows, alerts })
     }
 
-    /// Writes rows of complete intervals; gives the number of files.
-    fn write(&mut self, rows: &[Tables]) -> Result<usize, OutputError> {
-        self.patience.insist("tables", || self.parquet.write(rows)).map(|written| written.files.len())
+    /// Writes rows of complete intervals, all of before this instant; gives the number of files.
+    fn write(&mut self, rows: &[Tables], before: Nanos) -> Result<usize, OutputError> {
+        let write = || {
+            if !rows.is_empty() {
+                self.place.announce(before)?;
+            }
+            self.parquet.write(rows)
+        };
+        self.patience.insist("tables", write).map(|written| written.files.len())
     }
 
     /// Sends what is held; gives how many alerts that is.
@@ -224,7 +257,7 @@ impl Output {
     /// must know to go on from there. `None` as long as rows are compared with those of an earlier run.
     pub(crate) fn save(&mut self, through: Nanos) -> Result<(Sent, Option<Vec<u8>>), SinkError> {
         let rows = self.pending.take_complete(through);
-        let files = self.write(&rows)?;
+        let files = self.write(&rows, through)?;
         let alerts = match &self.alerts {
             AlertTarget::File(log) => Some(log.position()),
             AlertTarget::Topic(_) | AlertTarget::Nowhere => None,
@@ -248,7 +281,7 @@ impl Output {
     /// Writes the rows that wait for the end of their interval, and gives them.
     pub(crate) fn finish(mut self) -> Result<Vec<Tables>, SinkError> {
         let rows = self.pending.take_all();
-        self.write(&rows)?;
+        self.write(&rows, self.taken_through.unwrap_or(Nanos(0)))?;
         self.send_held()?;
         self.alerts.finish()?;
         Ok(rows)

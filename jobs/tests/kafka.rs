@@ -57,6 +57,8 @@ mod reload;
 mod results;
 #[path = "../../pipeline/tests/support/rows.rs"]
 mod rows;
+#[path = "support/s3.rs"]
+mod s3;
 #[path = "kafka/same_rows.rs"]
 mod same_rows;
 #[path = "support/served.rs"]
@@ -67,6 +69,8 @@ mod service;
 mod shards;
 #[path = "kafka/status.rs"]
 mod status;
+#[path = "kafka/stored.rs"]
+mod stored;
 #[path = "../../pipeline/tests/support/together.rs"]
 mod together;
 #[path = "kafka/topic_changes.rs"]

@@ -9,7 +9,7 @@
 //! left the window, by hour of the day, and [`load`] what was sampled and served in each minute of it. What is not used any more is
 //! forgotten, and its number goes to another ([`numbered`], [`rounds`]).
 
-pub(crate) mod archive;
+pub mod archive;
 pub(crate) mod archived;
 pub mod bucket;
 pub mod cell;

@@ -53,7 +53,7 @@ impl FileMetadata {
     }
 
     /// How two files differ, in words.
-    pub(super) fn difference(existing: &Bytes, new: &Bytes) -> String {
+    pub(crate) fn difference(existing: &Bytes, new: &Bytes) -> String {
         let (Some(existing), Some(new)) = (described(existing), described(new)) else {
             return "it is not a whole Parquet file".to_owned();
         };

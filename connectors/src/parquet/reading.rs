@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::arrays::fill;
 use super::encoding::{SCHEMA_VERSION_KEY, described};
-use super::folder::Folder;
+use crate::folder::Folder;
 use crate::output::{OutputError, READABLE_HINT};
 
 /// An output folder that is read table by table, and file by file: a long run has more rows than fit into memory.

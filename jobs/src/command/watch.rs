@@ -28,6 +28,7 @@ use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicS
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::receivers::Receivers;
+use fleetdiff_connectors::store::{Place, Store, StoreAddress};
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_pipeline::checkpoint::Checkpoint;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
@@ -63,6 +64,7 @@ Examples:
   fleetdiff watch --config fleetdiff.toml --output again --until-end --decisions out/decisions.jsonl
   FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m
   fleetdiff watch --config fleetdiff.toml --shard 2/3 --output out-2 --standby
+  fleetdiff watch --config fleetdiff.toml --store s3://telemetry/fleetdiff/checkout
   fleetdiff watch --config fleetdiff.toml --hosts a:2101,b:2101 --processes 2 --process 1
   fleetdiff watch --show-config > fleetdiff.toml";
 
@@ -144,15 +146,16 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
     let partitions = partitions.map_or_else(|| Partitions::ask(configuration), Ok)?;
-    // NB: in this order. What cannot be gone on from must not take the topic of alerts from another.
-    let checkpointing = open_checkpoints(configuration, args.until_end, &console)?;
+    let place = place(configuration)?;
+    // NB: in this order. What cannot be gone on from must not take the store and the topic of alerts from another.
+    let checkpointing = open_checkpoints(configuration, &place, args.until_end, &console)?;
     let patience = match args.until_end {
         true => Patience::none(),
         false => Patience::of_service(Arc::clone(&stop), console.pulse().clone()),
     };
-    let (output, guidance) = open(lock.clone(), configuration, partitions, &receivers, &stop)?;
+    let (output, guidance) = open(&place, lock.clone(), configuration, partitions, &receivers, &stop)?;
     let output = output.patient(patience.clone());
-    let decisions = decisions::open(lock.root(), args.decisions.as_deref(), patience)?;
+    let decisions = decisions::open(&place, args.decisions.as_deref(), patience)?;
     let written_before = output.written_before(config.clock()).max(checkpointing.decided_before());
     let decisions = decisions.with_output_before(written_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
@@ -261,8 +264,18 @@ impl Partitions {
     }
 }
 
+/// Where the output is kept.
+fn place(Configuration { output, .. }: &Configuration) -> Result<Place, Failure> {
+    if output.store.is_empty() {
+        return Ok(Place::from(output.folder.as_path()));
+    }
+    let address: StoreAddress = output.store.parse().map_err(|what| Failure::usage(what, "see output.store"))?;
+    Ok(Place::Store(Store::open(&address)?))
+}
+
 /// Opens everything that can fail before anything is read; gives also what alerts say besides their rows.
 fn open(
+    place: &Place,
     lock: FolderLock,
     configuration: &Configuration,
     partitions: Partitions,
@@ -270,17 +283,16 @@ fn open(
     stop: &Arc<AtomicBool>,
 ) -> Result<(Output, GuidanceLog), Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
-    let folder = &configuration.output.folder;
-    let output = Output::create(lock, configuration.of_topic_as_json(), configuration.output.flush)?;
-    let output = output.archived(configuration, configuration.of_topic_as_json())?;
+    let (json, flush) = (configuration.of_topic_as_json(), configuration.output.flush);
+    let output = Output::create_in(place.clone(), lock, json.clone(), flush)?.archived(configuration, json)?;
     let target = if alerts.topic.is_empty() {
-        AlertTarget::file(folder)?
+        AlertTarget::file(&configuration.output.folder)?
     } else {
         let sender = &configuration.sender();
         let settings = AlertSettings { topic: &alerts.topic, partitions: alerts.partitions, sender };
         AlertTarget::topic(&kafka.client, settings, stop).map_err(Failure::of_broker)?
     };
-    let guidance = GuidanceLog::open(folder, &alerts.guidance, target.through())?;
+    let guidance = GuidanceLog::open(place, &alerts.guidance, target.through())?;
     let output = output.alerting(target).guided(guidance.clone()).announced_to(receivers.clone());
     let requests = if kafka.metrics_topic.is_empty() {
         String::new()
@@ -296,25 +308,25 @@ fn open(
         kafka.format.name(),
         kafka.client.brokers,
         configuration.workers,
-        folder.display(),
+        place,
         if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
     );
     Ok((output, guidance))
 }
 
-/// The checkpoints of the output folder. A bounded read ends all intervals, so that nothing goes on from it, and it goes on from nothing.
+/// The checkpoints of the output. A bounded read ends all intervals, so that nothing goes on from it, and it goes on from nothing.
 fn open_checkpoints(
     configuration: &Configuration,
+    place: &Place,
     until_end: bool,
     console: &Arc<Console>,
 ) -> Result<Checkpointing, Failure> {
-    let output = &configuration.output;
     let clock = configuration.dataflow().clock();
-    let owner = Owner { folder: &output.folder, configuration: configuration.of_topic_as_json(), clock };
+    let owner = Owner { place, configuration: configuration.of_topic_as_json(), clock };
     if until_end {
         return Checkpointing::unused(&owner);
     }
-    Checkpointing::open(owner, output.checkpoint_every, Arc::clone(console))
+    Checkpointing::open(owner, configuration.output.checkpoint_every, Arc::clone(console))
 }
 
 fn sources(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_connectors::parquet::FlushInterval;
+use fleetdiff_connectors::store::StoreAddress;
 use fleetdiff_formats::names::{NameRules, Rewrites};
 use fleetdiff_pipeline::run::cluster::Shape;
 use fleetdiff_schemas::alert::GuidanceRule;
@@ -10,7 +11,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::time::Nanos;
 
 use super::problems::Problem;
-use super::values::{Archive, Configuration, Named, Processes};
+use super::values::{Alerts, Archive, Configuration, Named, Output, Processes};
 use crate::ranges::{is_log_ratio, is_within_one};
 
 impl Configuration {
@@ -55,6 +56,7 @@ impl Configuration {
         ] {
             need(!names.is_empty(), path, "must name a header: without one, every record is rejected");
         }
+        self.output.check(&self.alerts, &mut need);
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
         let listen = &self.status.listen;
         need(
@@ -108,6 +110,23 @@ fn check_counts(config: &Config, need: &mut impl FnMut(bool, &'static str, &str)
         (limits.bytes, "limits.bytes"),
     ] {
         need(count > 0, path, "must be at least 1");
+    }
+}
+
+impl Output {
+    /// The problems of an object store.
+    fn check(&self, alerts: &Alerts, need: &mut impl FnMut(bool, &'static str, &str)) {
+        if self.store.is_empty() {
+            return;
+        }
+        if let Err(what) = self.store.parse::<StoreAddress>() {
+            need(false, "output.store", what);
+        }
+        need(
+            !alerts.topic.is_empty(),
+            "alerts.topic",
+            "must name a topic if there is an output.store: a file of alerts would stay on this machine",
+        );
     }
 }
 

@@ -320,6 +320,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "output.folder" = output.folder, WORK, Output "output" "DIR":
         "Folder for the tables, the log of decisions and, if there is no topic for them, the alerts."
         "guess";
+    "output.store" = output.store, WORK, Output "store" "URL":
+        "Object store instead of the folder, s3://BUCKET/PREFIX: tables, archive, checkpoints and logs are kept there, so that any machine goes on with them; empty for none. Server, region and credentials are those of AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and so on. Alerts need a topic then. One prefix for each service or shard."
+        "guess: most begin on one machine";
     "output.flush" = output.flush, WORK, Output "flush" "DURATION":
         "Event time that one file covers; must divide an hour."
         "guess: files of some MB";

@@ -118,6 +118,8 @@ pub(crate) struct Kafka {
 pub(crate) struct Output {
     /// The folder.
     pub(crate) folder: PathBuf,
+    /// The object store instead of it, `s3://BUCKET/PREFIX`; empty for none.
+    pub(crate) store: String,
     /// Event time that a file spans.
     pub(crate) flush: Duration,
     /// Event time between checkpoints; 0 for none.
@@ -192,6 +194,7 @@ impl Default for Configuration {
             },
             output: Output {
                 folder: "fleetdiff-output".into(),
+                store: String::new(),
                 flush: Duration::from_secs(600),
                 checkpoint_every: Duration::from_secs(120),
                 metrics: String::new(),

@@ -1,12 +1,12 @@
 //! What the configuration adds to alerts, by event time, so that the same alert always has the same text.
 //!
 //! The rules of owners, runbooks and links may change while a service runs, and between two runs. A run computes its alerts again
-//! from the beginning of the topic, so it must know what applied when: `guidance.jsonl` in the output folder has a line for each
+//! from the beginning of the topic, so it must know what applied when: the log `guidance.jsonl` of the output has a line for each
 //! change. A change applies to alerts that come after all that have been announced.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fleetdiff_connectors::store::Place;
 use fleetdiff_schemas::alert::Guidance;
 use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
@@ -48,12 +48,12 @@ impl GuidanceLog {
         Self(Arc::new(Mutex::new(Log { changes, ..Log::default() })))
     }
 
-    /// The log of an output folder, in which alerts through this time have been announced; from then on these texts apply.
+    /// The log of an output, in which alerts through this time have been announced; from then on these texts apply.
     ///
     /// # Errors
     /// [`LinesError`].
-    pub(crate) fn open(folder: &Path, texts: &GuidanceTexts, announced: Option<Nanos>) -> Result<Self, LinesError> {
-        let (lines, known) = Lines::open(folder, &LOG)?;
+    pub(crate) fn open(place: &Place, texts: &GuidanceTexts, announced: Option<Nanos>) -> Result<Self, LinesError> {
+        let (lines, known) = Lines::open(place, &LOG)?;
         let mut log = Log { lines: Some(lines), through: announced.map(|at| at.0), ..Log::default() };
         known.into_iter().for_each(|change| log.know(change));
         let log = Self(Arc::new(Mutex::new(log)));
@@ -115,17 +115,17 @@ mod tests {
     #[test]
     fn a_change_applies_after_what_was_announced_and_later_runs_know_it() {
         let folder = tempfile::tempdir().unwrap();
-        let first = GuidanceLog::open(folder.path(), &texts("a"), None).unwrap();
+        let first = GuidanceLog::open(&folder.path().into(), &texts("a"), None).unwrap();
         assert!(is_of(&first, 10, "a") && is_of(&first, 20, "a"));
         first.change(&texts("b")).unwrap();
         assert!(is_of(&first, 30, "b"));
 
-        let second = GuidanceLog::open(folder.path(), &texts("c"), Some(Nanos(40))).unwrap();
+        let second = GuidanceLog::open(&folder.path().into(), &texts("c"), Some(Nanos(40))).unwrap();
         for (end, owner) in [(10, "a"), (20, "a"), (30, "b"), (40, "b"), (50, "c")] {
             assert!(is_of(&second, end, owner), "{end} {owner}");
         }
         // While it computes again what was announced, a change applies only to what comes after it.
-        let third = GuidanceLog::open(folder.path(), &texts("c"), Some(Nanos(60))).unwrap();
+        let third = GuidanceLog::open(&folder.path().into(), &texts("c"), Some(Nanos(60))).unwrap();
         assert!(is_of(&third, 10, "a"));
         third.change(&texts("d")).unwrap();
         assert!(is_of(&third, 30, "b") && is_of(&third, 60, "c") && is_of(&third, 70, "d"));
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_first_texts_of_a_folder_apply_from_its_beginning() {
         let folder = tempfile::tempdir().unwrap();
-        let log = GuidanceLog::open(folder.path(), &texts("a"), Some(Nanos(40))).unwrap();
+        let log = GuidanceLog::open(&folder.path().into(), &texts("a"), Some(Nanos(40))).unwrap();
         assert!(is_of(&log, 10, "a"), "a run of an earlier version had them");
     }
 
@@ -143,14 +143,14 @@ mod tests {
     fn a_line_that_was_cut_off_had_no_effect_and_one_that_is_wrong_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOG.file);
-        GuidanceLog::open(folder.path(), &texts("a"), None).unwrap();
+        GuidanceLog::open(&folder.path().into(), &texts("a"), None).unwrap();
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"after\":1")).unwrap();
-        let log = GuidanceLog::open(folder.path(), &texts("a"), None).unwrap();
+        let log = GuidanceLog::open(&folder.path().into(), &texts("a"), None).unwrap();
         assert!(is_of(&log, 10, "a"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
         std::fs::write(&path, "x\n").unwrap();
-        let failure = GuidanceLog::open(folder.path(), &texts("a"), None).unwrap_err();
+        let failure = GuidanceLog::open(&folder.path().into(), &texts("a"), None).unwrap_err();
         assert!(failure.to_string().contains("line 1 of"), "{failure}");
     }
 }

@@ -41,7 +41,7 @@ impl MayPass for BrokerError {
 
 impl MayPass for LinesError {
     fn may_pass(&self) -> bool {
-        matches!(self, Self::File { .. })
+        self.may_pass()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::company::Company;
 use crate::program::{start, succeed, text};
 use crate::service::{files_of, stop, wait_for};
 use crate::shards::{publish, watch};
-use crate::tree::files_below;
+use crate::tree::tables_below;
 
 #[test]
 fn an_archive_is_that_of_an_undisturbed_run() {
@@ -30,7 +30,7 @@ fn an_archive_is_that_of_an_undisturbed_run() {
     succeed(&watch("archived", &output, "archived-alerts", &[&keep[..], &["--until-end"]].concat()));
     succeed(&watch("archived", &whole, "archived-whole", &[&keep[..], &["--until-end", "--workers", "3"]].concat()));
 
-    let [got, expected] = [&output, &whole].map(|folder| files_below(&folder.join("archive")));
+    let [got, expected] = [&output, &whole].map(|folder| tables_below(&folder.join("archive")));
     assert!(expected.len() > 200, "{} files of {}", expected.len(), text(&whole));
     assert_eq!(got.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     for (path, bytes) in &expected {

@@ -1,10 +1,12 @@
 //! A backlog is read in memory that its length does not change: small records of many pods, a partition that is hours behind the others, names
 //! and cells that never come again.
 //!
-//! `FLEETDIFF_BACKLOG_RECORDS=10000000` is the long form, in which the program may have 1 GiB.
+//! `FLEETDIFF_BACKLOG_RECORDS=10000000` is the long form, in which the program may have 1 GiB. `FLEETDIFF_BACKLOG_CGROUP=/sys/fs/cgroup/...`
+//! runs the program in that control group, whose limit then ends it.
 
 use std::fs;
-use std::process::Child;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use crate::chaos::records::{Record, Sender};
 use crate::chaos::{make, number};
-use crate::program::{brokers, start, text};
+use crate::program::{brokers, command, start, text};
 use crate::results::of_folder;
 
 const TOPIC: &str = "backlog";
@@ -79,6 +81,16 @@ fn send(hops: u64, behind: u64) {
     }
 }
 
+/// Starts a service whose log goes to a file, in the control group that is named, if one is.
+fn start_bounded(args: &[&str], log: &Path) -> Child {
+    let Some(group) = std::env::var_os("FLEETDIFF_BACKLOG_CGROUP") else { return start(args, log) };
+    let program = command(args);
+    let mut run = Command::new("sh");
+    run.args(["-c", r#"echo $$ > "$0/cgroup.procs" && exec "$@""#]).arg(group);
+    run.arg(program.get_program()).args(program.get_args()).env("FLEETDIFF_STATUS_LISTEN", "127.0.0.1:0");
+    run.stdout(Stdio::null()).stderr(fs::File::create(log).unwrap()).spawn().unwrap()
+}
+
 /// The most memory that the process had until it ended.
 fn peak_until_end(mut service: Child) -> u64 {
     let status = format!("/proc/{}/status", service.id());
@@ -109,7 +121,7 @@ fn a_backlog_is_read_in_bounded_memory() {
     let own = ["watch", "--until-end", "--brokers", brokers(), "--topic", TOPIC, "--format", "delta"];
     let rest = ["--output", text(&output), "--alerts-topic", "", "--window", "10m"];
     let began = std::time::Instant::now();
-    let peak = peak_until_end(start(&[&own[..], &rest].concat(), &log));
+    let peak = peak_until_end(start_bounded(&[&own[..], &rest].concat(), &log));
     println!("{records} records: at most {} MiB, {} s", peak >> 20, began.elapsed().as_secs());
     assert!(peak > 0 && peak < most, "{} MiB", peak >> 20);
     let ledger = of_folder(&output).tables.ledger;

@@ -1,12 +1,13 @@
 //! Checkpoints of a service: with which one it begins, and the thread that writes them.
 
-use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::checkpoints::{About, CheckpointFolder};
+use fleetdiff_connectors::output::OutputError;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_pipeline::checkpoint::{Checkpoint, Checkpoints, Keep};
 use fleetdiff_pipeline::run::wall::wall_now;
 use fleetdiff_schemas::tables::calendar::rfc3339;
@@ -28,19 +29,19 @@ pub(crate) struct Checkpointing {
 
 /// Whose checkpoints they are.
 pub(crate) struct Owner<'a> {
-    pub(crate) folder: &'a Path,
+    pub(crate) place: &'a Place,
     /// The settings that decide rows, as JSON.
     pub(crate) configuration: String,
     pub(crate) clock: HopClock,
 }
 
 impl Checkpointing {
-    /// Begins with the last checkpoint of an output folder, and takes new ones.
+    /// Begins with the last checkpoint of an output, and takes new ones.
     ///
     /// # Errors
     /// The last checkpoint is damaged, or of other settings.
     pub(crate) fn open(owner: Owner<'_>, every: Duration, console: Arc<Console>) -> Result<Self, Failure> {
-        let folder = CheckpointFolder::of(owner.folder);
+        let folder = CheckpointFolder::of(owner.place);
         let begun_with = last(&folder, &owner)?;
         let decided_before = begun_with.as_ref().map_or(Hop(0), |checkpoint| checkpoint.hop);
         let Some(every) = hops(every, owner.clock) else {
@@ -67,7 +68,7 @@ impl Checkpointing {
     /// # Errors
     /// The folder cannot be read.
     pub(crate) fn unused(owner: &Owner<'_>) -> Result<Self, Failure> {
-        let through = CheckpointFolder::of(owner.folder).last_through()?;
+        let through = CheckpointFolder::of(owner.place).last_through()?;
         let decided_before = through.map_or(Hop(0), |through| owner.clock.hop_of(through));
         Ok(Self { decided_before, ..Self::default() })
     }
@@ -162,11 +163,12 @@ fn last(folder: &CheckpointFolder, owner: &Owner<'_>) -> Result<Option<Checkpoin
     if about.configuration != own.configuration {
         let cause = format!(
             "the output in {} exists and differs: its checkpoint of {through} was taken with the configuration {}, now it is {}",
-            owner.folder.display(),
-            about.configuration,
-            own.configuration
+            owner.place, about.configuration, own.configuration
         );
-        return Err(Failure::with_hint(cause, "start it with a new output folder, or with the settings that it had"));
+        return Err(Failure::with_hint(
+            cause,
+            "start it with a new output folder or store, or with the settings that it had",
+        ));
     }
     if about != own {
         tracing::warn!(
@@ -205,6 +207,8 @@ impl Files {
                 self.console.done().checkpoint = Some(CheckpointDone { through, at: wall_now(), bytes });
                 tracing::debug!(bytes, "checkpoint of {}", rfc3339(through));
             }
+            // NB: the output says so at the next hop, and ends the run.
+            Err(OutputError::Superseded { .. }) => {}
             // NB: a service without checkpoints is slower to start again, and no less right.
             Err(error) if !self.has_failed => {
                 self.has_failed = true;

@@ -1,8 +1,9 @@
-//! The log of decisions: `decisions.jsonl` in the output folder, one decision per line.
+//! The log of decisions, one a line: `decisions.jsonl` in the output folder, or commits of an object store.
 
 use std::path::Path;
 
 use fleetdiff_connectors::crash::CrashPoint;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_pipeline::rules::decisions::limits::LimitsInForce;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions};
 use fleetdiff_schemas::config::Limits;
@@ -30,20 +31,19 @@ impl DecisionLog for Log {
     }
 }
 
-/// The decisions of earlier runs with this output folder, and the log for new ones. With `as_in`, the log of another folder, they
+/// The decisions of earlier runs with this output, and the log for new ones. With `as_in`, the log of another folder, they
 /// are those of that log, which are copied first.
 ///
 /// # Errors
-/// A log cannot be used, or the folder has other decisions of its own.
-pub(crate) fn open(folder: &Path, as_in: Option<&Path>, patience: Patience) -> Result<Decisions, Failure> {
-    let (mut lines, mut known) = Lines::open(folder, &LOG)?;
+/// A log cannot be used, or the output has other decisions of its own.
+pub(crate) fn open(place: &Place, as_in: Option<&Path>, patience: Patience) -> Result<Decisions, Failure> {
+    let (mut lines, mut known) = Lines::open(place, &LOG)?;
     if let Some(other) = as_in {
         let asked: Vec<Decision> = Lines::of_another(other, &LOG)?;
         if !asked.iter().zip(&known).all(|(asked, known)| asked == known) {
-            let own = folder.join(LOG.file);
             return Err(Failure::usage(
-                format!("{} has other decisions than {}", own.display(), other.display()),
-                "leave out --decisions: a folder keeps its own decisions; or give a new output folder",
+                format!("{} of {place} has other decisions than {}", LOG.file, other.display()),
+                "leave out --decisions: an output keeps its own decisions; or give a new output",
             ));
         }
         for decision in asked.into_iter().skip(known.len()) {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn opened(folder: &Path, as_in: Option<&Path>) -> Result<Decisions, Failure> {
-        open(folder, as_in, Patience::none())
+        open(&folder.into(), as_in, Patience::none())
     }
 
     fn back(offset: i64) -> Decision {
@@ -133,7 +133,7 @@ mod tests {
             "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n",
         )
         .unwrap();
-        let failure = Lines::<Decision>::open(folder.path(), &LOG).err().unwrap();
+        let failure = Lines::<Decision>::open(&folder.path().into(), &LOG).err().unwrap();
         assert!(failure.to_string().contains("line 2 of"), "{failure}");
         assert!(opened(folder.path(), None).is_err());
     }
