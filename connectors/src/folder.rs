@@ -71,9 +71,9 @@ impl Folder {
         Self { store, runtime, root: PathBuf::from(shown), hints }
     }
 
-    /// A path below the folder as a message shows it.
+    /// A path below the folder as a message shows it; an empty one is the folder.
     pub(crate) fn display(&self, path: &str) -> String {
-        display(&self.root.join(path))
+        if path.is_empty() { display(&self.root) } else { display(&self.root.join(path)) }
     }
 
     /// Something that is there and cannot be what it should.

