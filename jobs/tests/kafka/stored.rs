@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::LazyLock;
 use std::time::Instant;
 
 use fleetdiff_connectors::crash::{CrashPoint, VARIABLE};
@@ -18,30 +17,30 @@ use crate::shards::{publish, read, watch};
 use crate::status::{get, port_of};
 use crate::tree::{files_below, tables_below};
 
-static SERVER: LazyLock<S3> = LazyLock::new(S3::start);
-
 /// A service with a bucket of its name; each start is on another machine, whose folder is empty.
 struct Stored {
     name: &'static str,
+    server: S3,
     store: String,
     scratch: tempfile::TempDir,
 }
 
 impl Stored {
-    fn new(name: &'static str, server: &S3) -> Self {
+    fn new(name: &'static str) -> Self {
+        let server = S3::start();
         server.make(name);
-        Self { name, store: format!("s3://{name}/of/one"), scratch: tempfile::tempdir().unwrap() }
+        Self { name, server, store: format!("s3://{name}/of/one"), scratch: tempfile::tempdir().unwrap() }
     }
 
     fn log(&self, machine: &str) -> PathBuf {
         self.scratch.path().join(format!("{machine}.log"))
     }
 
-    fn start(&self, server: &S3, machine: &str, alerts: &str, more: &[&str], crash: Option<&str>) -> Child {
+    fn start(&self, machine: &str, alerts: &str, more: &[&str], crash: Option<&str>) -> Child {
         let folder = self.scratch.path().join(machine);
         let own = ["--store", &self.store, "--archive-keep", "24h"];
         let mut program = command(&watch(self.name, &folder, alerts, &[&own, more].concat()));
-        program.envs(server.variables()).envs(crash.map(|point| (VARIABLE, point)));
+        program.envs(self.server.variables()).envs(crash.map(|point| (VARIABLE, point)));
         program.stdout(Stdio::null()).stderr(fs::File::create(self.log(machine)).unwrap()).spawn().unwrap()
     }
 
@@ -55,11 +54,11 @@ impl Stored {
     }
 
     /// Writes what is left, and compares everything with an undisturbed run into a folder.
-    fn ends_as_one(&self, server: &S3, alerts: &str) {
-        let last = self.start(server, "last", alerts, &["--until-end"], None);
+    fn ends_as_one(&self, alerts: &str) {
+        let last = self.start("last", alerts, &["--until-end"], None);
         assert_eq!(last.wait_with_output().unwrap().status.code(), Some(0), "{}", read(&self.log("last")));
         let [whole, copy] = ["whole", "copy"].map(|name| self.scratch.path().join(name));
-        server.copy(self.name, &copy);
+        self.server.copy(self.name, &copy);
         let copy = copy.join("of/one");
         let decided = self.scratch.path().join("decisions.jsonl");
         fs::write(&decided, decisions(&copy)).unwrap();
@@ -90,7 +89,7 @@ fn decisions(store: &Path) -> String {
 
 #[test]
 fn another_machine_goes_on_after_every_step_of_a_checkpoint() {
-    let stored = Stored::new("goes-on", &SERVER);
+    let stored = Stored::new("goes-on");
     let parts = [0, 180, 300, 420, 10_000];
     let points = [
         CrashPoint::CheckpointTaken,
@@ -101,7 +100,7 @@ fn another_machine_goes_on_after_every_step_of_a_checkpoint() {
     for (machine, (point, part)) in points.iter().zip(parts.windows(2)).enumerate() {
         stored.publish(part[0], part[1]);
         let name = machine.to_string();
-        let service = stored.start(&SERVER, &name, "goes-on-alerts", &["--workers", "2"], Some(point.name()));
+        let service = stored.start(&name, "goes-on-alerts", &["--workers", "2"], Some(point.name()));
         let ended = service.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), None, "{}", read(&stored.log(&name)));
         let said = read(&stored.log(&name));
@@ -112,25 +111,26 @@ fn another_machine_goes_on_after_every_step_of_a_checkpoint() {
             "only the third one has committed\n{said}"
         );
     }
-    let service = stored.start(&SERVER, "kept", "goes-on-alerts", &[], None);
+    let service = stored.start("kept", "goes-on-alerts", &[], None);
     stored.waits("kept", "going on from the checkpoint of");
     assert_eq!(stop(service, "TERM"), Some(0), "{}", read(&stored.log("kept")));
-    let objects = SERVER.objects("goes-on");
+    let objects = stored.server.objects("goes-on");
     let kept = objects.iter().filter(|object| object.starts_with("of/one/checkpoints/")).count();
     assert!((1..=3).contains(&kept), "{kept} checkpoints");
-    stored.ends_as_one(&SERVER, "goes-on-alerts");
+    stored.ends_as_one("goes-on-alerts");
 }
 
 #[test]
 fn a_newer_run_ends_the_older_one_at_its_next_commit() {
-    let stored = Stored::new("two-at-once", &SERVER);
+    let stored = Stored::new("two-at-once");
     stored.publish(0, 300);
     // NB: with one topic of alerts, the newer one would end the older one there as well.
-    let older = stored.start(&SERVER, "older", "two-at-once-older", &[], None);
+    let older = stored.start("older", "two-at-once-older", &[], None);
     stored.waits("older", "generation 1");
-    let checkpoints = || SERVER.objects("two-at-once").iter().filter(|object| object.contains("/checkpoints/")).count();
+    let checkpoints =
+        || stored.server.objects("two-at-once").iter().filter(|object| object.contains("/checkpoints/")).count();
     wait_for("a checkpoint", &stored.log("older"), || checkpoints() > 0);
-    let newer = stored.start(&SERVER, "newer", "two-at-once-newer", &[], None);
+    let newer = stored.start("newer", "two-at-once-newer", &[], None);
     stored.waits("newer", "generation 2");
     stored.publish(300, 10_000);
     let began = Instant::now();
@@ -145,27 +145,26 @@ fn a_newer_run_ends_the_older_one_at_its_next_commit() {
     stored.waits("newer", "closed through");
     assert_eq!(stop(newer, "TERM"), Some(0), "{}", read(&stored.log("newer")));
     // A read to the end also sends what the older one had announced elsewhere.
-    stored.ends_as_one(&SERVER, "two-at-once-newer");
+    stored.ends_as_one("two-at-once-newer");
 }
 
 #[test]
 fn a_store_that_does_not_answer_is_waited_for() {
-    let server = S3::start();
-    let stored = Stored::new("silent-store", &server);
+    let stored = Stored::new("silent-store");
     stored.publish(0, 120);
-    let service = stored.start(&server, "one", "silent-store-alerts", &[], None);
+    let service = stored.start("one", "silent-store-alerts", &[], None);
     stored.waits("one", "generation 1");
     let port = port_of(&stored.log("one"));
     let status = || get(port, "/status").1;
     wait_for("the end of the topic", &stored.log("one"), || status().contains("\"condition\": \"caught_up\""));
-    server.signal("STOP");
+    stored.server.signal("STOP");
     stored.publish(120, 10_000);
     let began = Instant::now();
     wait_for("a wait", &stored.log("one"), || status().contains("\"condition\": \"sink_blocked\""));
     let within = began.elapsed();
     stored.waits("one", "are tried again until they are written");
     wait_for("the reason", &stored.log("one"), || status().contains("s3://silent-store/of/one"));
-    server.signal("CONT");
+    stored.server.signal("CONT");
     wait_for("the end of the topic", &stored.log("one"), || status().contains("\"condition\": \"caught_up\""));
     assert_eq!(stop(service, "TERM"), Some(0), "{}", read(&stored.log("one")));
     let said = read(&stored.log("one"));
@@ -173,24 +172,25 @@ fn a_store_that_does_not_answer_is_waited_for() {
         assert!(said.contains(part), "{part:?} is missing in:\n{said}");
     }
     println!("said after {:.1} s", within.as_secs_f64());
-    stored.ends_as_one(&server, "silent-store-alerts");
+    stored.ends_as_one("silent-store-alerts");
 }
 
 #[test]
 fn a_store_that_cannot_be_used_is_named_with_what_to_do() {
+    let s3 = S3::start();
     let scratch = tempfile::tempdir().unwrap();
     publish("no-store", &scratch.path().join("published"), 0, 60);
     let output = scratch.path().join("out");
     let fails = |store: &str, alerts: &str, server: &str, code: i32| {
         let args = watch("no-store", &output, alerts, &["--store", store, "--until-end"]);
         let mut program = command(&args);
-        let ended = program.envs(SERVER.variables()).env("AWS_ENDPOINT_URL", server).output().unwrap();
+        let ended = program.envs(s3.variables()).env("AWS_ENDPOINT_URL", server).output().unwrap();
         let said = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(code), "{said}");
         assert!(!said.contains("of fleetdiff\""), "a secret: {said}");
         said
     };
-    let [(_, server), ..] = SERVER.variables();
+    let [(_, server), ..] = s3.variables();
     for (store, alerts, server, code, parts) in [
         ("s3://no-such-bucket/x", "a", &*server, 1, ["s3://no-such-bucket/x", "the bucket must exist"]),
         ("s3://b/x", "a", "http://127.0.0.1:1", 1, ["s3://b/x", "AWS_ENDPOINT_URL"]),
@@ -201,17 +201,17 @@ fn a_store_that_cannot_be_used_is_named_with_what_to_do() {
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     }
     // Settings that rows depend on: nobody is superseded for them.
-    SERVER.make("other-settings");
+    s3.make("other-settings");
     let run = |more: &[&str]| {
         let own = ["--store", "s3://other-settings", "--until-end"];
         let args = watch("no-store", &output, "other-settings-alerts", &[&own, more].concat());
-        command(&args).envs(SERVER.variables()).output().unwrap()
+        command(&args).envs(s3.variables()).output().unwrap()
     };
     assert_eq!(run(&[]).status.code(), Some(0));
-    let objects = SERVER.objects("other-settings");
+    let objects = s3.objects("other-settings");
     let refused = run(&["--min-count", "31"]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(1) && said.contains("min_count"), "{said}");
     assert!(objects.iter().any(|object| object.starts_with("commits/")), "{objects:?}");
-    assert_eq!(SERVER.objects("other-settings"), objects);
+    assert_eq!(s3.objects("other-settings"), objects);
 }
