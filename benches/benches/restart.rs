@@ -128,7 +128,7 @@ impl Feed {
     /// What the history would not keep of a hop that has left the window before the checkpoint: the same state is filled in a sixth of
     /// the time.
     fn is_left_out(&self) -> bool {
-        let in_windows = self.workload.measured.saturating_sub(2 * WINDOW);
+        let in_windows = self.workload.measured.saturating_sub(WINDOW + 3 * EVERY);
         self.hop < in_windows && !self.keeping.keeps(self.workload.hop(self.hop))
     }
 }
