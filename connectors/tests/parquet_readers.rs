@@ -8,6 +8,8 @@ mod generated;
 #[path = "support/readers.rs"]
 #[expect(dead_code, reason = "pages are run by tests of the program, which makes their folder")]
 mod readers;
+#[path = "support/tools.rs"]
+mod tools;
 
 use std::fs;
 use std::path::Path;

@@ -134,8 +134,7 @@ impl Output {
     ///
     /// No other run can write into the folder until this one has ended.
     pub(crate) fn create(lock: FolderLock, configuration: String, flush: Duration) -> Result<Self, OutputError> {
-        let place = Place::from(lock.root());
-        Self::create_in(place, lock, configuration, flush)
+        Self::create_in(lock.root().into(), lock, configuration, flush)
     }
 
     /// The same with tables in another place, which is taken from whoever has it.

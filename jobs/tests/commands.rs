@@ -60,5 +60,7 @@ mod report;
 mod same_formats;
 #[path = "support/served.rs"]
 mod served;
+#[path = "../../connectors/tests/support/tools.rs"]
+mod tools;
 #[path = "commands/words.rs"]
 mod words;

@@ -73,6 +73,8 @@ mod status;
 mod stored;
 #[path = "../../pipeline/tests/support/together.rs"]
 mod together;
+#[path = "../../connectors/tests/support/tools.rs"]
+mod tools;
 #[path = "kafka/topic_changes.rs"]
 mod topic_changes;
 #[path = "../../connectors/tests/support/tree.rs"]

@@ -60,7 +60,7 @@ impl StoredCheckpoints {
         let mut kept = commits.checkpoints();
         let old = kept.len().saturating_sub(KEPT);
         for (number, _) in kept.drain(..old) {
-            commits.remove_checkpoint(number)?;
+            commits.remove(number)?;
         }
         for name in self.folder.names_in(CHECKPOINTS)? {
             let is_older = generation_of(&name).is_some_and(|of| of <= generation);

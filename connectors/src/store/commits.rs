@@ -150,11 +150,7 @@ impl Commits {
         }
         self.commit(&Commit::Rows { before: before.0 })?;
         let old: Vec<u64> = self.lock().rows.keys().rev().skip(1).copied().collect();
-        for number in old {
-            self.folder.remove(&path_of(number))?;
-            self.lock().rows.remove(&number);
-        }
-        Ok(())
+        old.into_iter().try_for_each(|number| self.remove(number))
     }
 
     /// Before when this run or an earlier one may have written rows.
@@ -185,10 +181,12 @@ impl Commits {
         self.lock().checkpoints.iter().map(|(number, named)| (*number, named.clone())).collect()
     }
 
-    /// Removes the commit of a checkpoint.
-    pub(crate) fn remove_checkpoint(&self, number: u64) -> Result<(), OutputError> {
+    /// Removes a commit that a later one has replaced: of a checkpoint, or of rows.
+    pub(crate) fn remove(&self, number: u64) -> Result<(), OutputError> {
         self.folder.remove(&path_of(number))?;
-        self.lock().checkpoints.remove(&number);
+        let state = &mut *self.lock();
+        state.checkpoints.remove(&number);
+        state.rows.remove(&number);
         Ok(())
     }
 

@@ -13,6 +13,8 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::{Kind, TableRow, Value};
 use serde_json::json;
 
+use crate::tools::environment;
+
 fn readers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/readers")
 }
@@ -29,23 +31,9 @@ fn install() -> PathBuf {
         return python.into();
     }
     let files = [readers(), examples()].map(|folder| folder.join("requirements.txt"));
-    let requirements = files.map(|file| fs::read_to_string(file).unwrap()).concat();
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");
-    let python = environment.join("bin/python");
-    let installed = environment.join("installed.txt");
-    if fs::read_to_string(&installed).ok().as_deref() != Some(&requirements) {
-        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        must(Command::new(&python).args(pip).arg(examples().join("requirements.txt")));
-        fs::write(&installed, requirements).unwrap();
-    }
-    python
-}
-
-fn must(command: &mut Command) {
-    let hint = "the readers test needs Python 3.11 with venv (apt-get install python3-venv) and a package index";
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {hint}"));
-    assert!(output.status.success(), "{command:?}: {}; {hint}", String::from_utf8_lossy(&output.stderr));
+    let versions = files.map(|file| fs::read_to_string(file).unwrap()).concat();
+    let packages = ["-r".into(), examples().join("requirements.txt")];
+    environment("readers", &packages, &versions).join("bin/python")
 }
 
 /// Rows, sums of counts and nulls, from the rows themselves.

