@@ -50,10 +50,11 @@ fn regression_checkpoints_go_on_after_boundaries_at_which_none_was_wanted() {
     let fleet = delivered(small(builder(747)));
     for (every, n) in [(6, 2), (6, 3), (4, 5), (10, 2)] {
         let taken = Taken::seldom(&config(), &fleet.partitions(2), every, n);
-        // 90 hops, of which the first have no data and the last are never passed.
-        let most = 90 / (usize::try_from(every).unwrap() * n);
-        println!("every {every} hops, one in {n}: {} checkpoints of at most {most}", taken.count());
-        assert!(taken.count() * 2 >= most && taken.count() >= 2, "{} of {most}", taken.count());
+        println!("every {every} hops, one in {n}: {} checkpoints", taken.count());
+        // How often it is asked depends on how many boundaries are passed at a time: the busier the machine, the fewer.
+        // Of the 90 hops, the first half: the first one that never comes is the last for which it is asked.
+        assert_eq!(taken.never_came(45), []);
+        assert!(taken.count() > 0);
         taken.go_on(taken.count() - 1, Workers::in_one(1), "the last one");
     }
 }

@@ -1,6 +1,6 @@
 //! A run that goes on from a checkpoint writes the rows that it would have written had it never ended.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -22,6 +22,8 @@ type IsWanted = Arc<dyn Fn(Hop) -> bool + Send + Sync>;
 struct Kept {
     checkpoints: Arc<Mutex<Vec<Checkpoint>>>,
     is_wanted: Option<IsWanted>,
+    /// Boundaries at which one was wanted, and neither is there one nor was it said that there is none.
+    open: Arc<Mutex<BTreeSet<Hop>>>,
 }
 
 impl Kept {
@@ -32,11 +34,20 @@ impl Kept {
 
 impl Keep for Kept {
     fn is_ready(&self, boundary: Hop) -> bool {
-        self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted(boundary))
+        let is_wanted = self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted(boundary));
+        if is_wanted {
+            self.open.lock().unwrap().insert(boundary);
+        }
+        is_wanted
     }
 
     fn keep(&mut self, checkpoint: Checkpoint) {
+        self.open.lock().unwrap().remove(&checkpoint.hop);
         self.checkpoints.lock().unwrap().push(checkpoint);
+    }
+
+    fn refused(&mut self, boundary: Hop) {
+        self.open.lock().unwrap().remove(&boundary);
     }
 }
 
@@ -63,6 +74,7 @@ pub struct Taken {
     config: Config,
     partitions: Vec<Vec<Decoded>>,
     checkpoints: Vec<Checkpoint>,
+    open: BTreeSet<Hop>,
     hops: Vec<(Hop, Tables)>,
 }
 
@@ -113,13 +125,21 @@ impl Taken {
         let by_hop = ByHop { hops: Arc::default(), sink };
         let keep = Box::new(kept.clone());
         run_with((config, partitions), workers, before, (every, keep), Box::new(by_hop.clone()));
-        let (checkpoints, hops) = (kept.checkpoints.lock().unwrap().clone(), by_hop.hops.lock().unwrap().clone());
-        Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, hops }
+        let (checkpoints, open) = (kept.checkpoints.lock().unwrap().clone(), kept.open.lock().unwrap().clone());
+        let hops = by_hop.hops.lock().unwrap().clone();
+        Self { config: config.clone(), partitions: partitions.to_vec(), checkpoints, open, hops }
     }
 
     /// How many checkpoints were taken.
     pub fn count(&self) -> usize {
         self.checkpoints.len()
+    }
+
+    /// Boundaries at which a checkpoint was wanted and never came, but for those of so many of the last hops: a worker that hears of a boundary
+    /// and of the end of the data at once has no state of it.
+    pub fn never_came(&self, last: u64) -> Vec<Hop> {
+        let end = self.hops.last().map_or(Hop(0), |(hop, _)| *hop);
+        self.open.range(..end.minus(last)).copied().collect()
     }
 
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
