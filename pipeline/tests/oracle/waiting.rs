@@ -16,6 +16,7 @@ fn oracle_waiting() {
     let (mut rows, mut of_threads, mut tested, mut with_parts) = (0, 0, 0, 0);
     let (mut directions, mut measures, mut per) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut reasons = BTreeSet::new();
+    // Three kinds of profile: 602 with more requests in the head, 603 without any, 606 without time.
     for seed in [602, 603, 605, 606] {
         let config = drawn(seed);
         let plain = builder(seed)

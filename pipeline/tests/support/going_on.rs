@@ -135,7 +135,7 @@ impl Taken {
         self.checkpoints.len()
     }
 
-    /// Boundaries at which a checkpoint was wanted and never came, but for those of so many of the last hops: a worker that hears of a boundary
+    /// Boundaries at which a checkpoint was wanted and never came, but for those of the `last` hops: a worker that hears of a boundary
     /// and of the end of the data at once has no state of it.
     pub fn never_came(&self, last: u64) -> Vec<Hop> {
         let end = self.hops.last().map_or(Hop(0), |(hop, _)| *hop);
