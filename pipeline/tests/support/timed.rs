@@ -74,7 +74,7 @@ impl Topic {
             let own =
                 topic.there(begun_at).map(|(number, _)| number).filter(|number| is_read_by(*number, worker, workers));
             let next: BTreeMap<i32, usize> = own.map(|number| (number, begins_at(number))).collect();
-            let held = topic.there(begun_at).map(|(number, partition)| (number, partition.arrived(begun_at))).collect();
+            let held = topic.there(begun_at).map(|(number, partition)| (number, partition.end(begun_at))).collect();
             let seed = life.seed.wrapping_mul(31).wrapping_add(u64::try_from(worker).unwrap());
             let reading = Reading {
                 topic: topic.clone(),
@@ -100,6 +100,11 @@ fn is_read_by(partition: i32, worker: usize, workers: usize) -> bool {
 impl Partition {
     fn arrived(&self, now: Nanos) -> usize {
         self.records.partition_point(|(at, _)| *at <= now)
+    }
+
+    /// The offset after the last record that has arrived. Where records are missing, it is more than their number.
+    fn end(&self, now: Nanos) -> i64 {
+        self.records[..self.arrived(now)].last().map_or(0, |(_, record)| record.position.offset + 1)
     }
 }
 
@@ -181,8 +186,8 @@ struct Reading {
     dies: Option<Range<Nanos>>,
     worker: usize,
     workers: usize,
-    /// Records that each partition held at the start.
-    held: BTreeMap<i32, usize>,
+    /// The end of each partition at the start.
+    held: BTreeMap<i32, i64>,
     /// The next record of each partition; none any more once its end was given.
     next: BTreeMap<i32, usize>,
     paused: BTreeMap<i32, bool>,
@@ -261,7 +266,7 @@ impl Source for Reading {
 
     fn held(&self, partition: i32) -> Option<Range<i64>> {
         let deleted = i64::try_from(self.life.retention.of(partition).deleted).unwrap();
-        Some(deleted..i64::try_from(self.held.get(&partition).copied().unwrap_or_default()).unwrap())
+        Some(deleted..self.held.get(&partition).copied().unwrap_or_default())
     }
 
     fn poll(&mut self) -> Result<Polled, SourceError> {
