@@ -78,6 +78,17 @@ impl CheckpointFolder {
         }
     }
 
+    /// What the last checkpoint is. Of a file, only its beginning is read for it.
+    ///
+    /// # Errors
+    /// As [`Self::last`].
+    pub fn last_about(&self) -> Result<Option<About>, OutputError> {
+        match &self.0 {
+            Kind::Local(folder) => folder.last_about(),
+            Kind::Stored(store) => Ok(store.last()?.map(|(about, _)| about)),
+        }
+    }
+
     /// Up to where everything is in the last checkpoint, by the name of its file.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 use fleetdiff_schemas::tables::TableError;
 
+use crate::settings;
+
 /// A result could not be written or read back.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -43,6 +45,16 @@ pub enum OutputError {
         /// What to do about it.
         hint: &'static str,
     },
+    /// The output was made with other settings, on which rows depend.
+    #[error("{path} was made with other settings: {changes}; {hint}")]
+    OtherSettings {
+        /// The output, or a part of it.
+        path: String,
+        /// The settings that differ, each with its values.
+        changes: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// A file or folder is not what this program writes.
     #[error("cannot read {path}: {detail}; {hint}")]
     Unreadable {
@@ -80,6 +92,18 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Refuses an output that was made with these settings, if they are not those of now; both are JSON.
+    ///
+    /// # Errors
+    /// [`OutputError::OtherSettings`].
+    pub fn refuse_other_settings(path: impl ToString, was: &str, is: &str) -> Result<(), Self> {
+        let changes = settings::changes(was, is);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        Err(Self::OtherSettings { path: path.to_string(), changes, hint: SETTINGS_HINT })
+    }
+
     /// Whether the same may succeed later: a disk gets room, a store answers again.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unwritable { .. } | Self::Unreadable { .. })
@@ -92,6 +116,7 @@ impl OutputError {
             Self::InUse { .. } => "output_in_use",
             Self::Superseded { .. } => "output_superseded",
             Self::Nondeterministic { .. } => "nondeterministic_output",
+            Self::OtherSettings { .. } => "other_settings",
             Self::Unreadable { .. } => "unreadable_output",
             Self::UnsupportedVersion { .. } => "unsupported_schema_version",
             Self::FlushInterval { .. } => "invalid_flush_interval",
@@ -109,6 +134,9 @@ pub(crate) const STORE_HINT: &str = "the bucket must exist, and the server (AWS_
 /// What to do if an output exists and differs.
 pub(crate) const DIFFERS_HINT: &str =
     "the same input, configuration and program version give the same bytes; choose an empty folder, or delete this one";
+
+/// What to do if an output was made with other settings.
+pub(crate) const SETTINGS_HINT: &str = "name another output, give it the settings that this one has, or, of a service with a folder, begin anew in it by --new-generation";
 
 /// What to do if something is not an output of this program.
 pub(crate) const READABLE_HINT: &str = "name a folder that fleetdiff wrote, whole and unchanged";

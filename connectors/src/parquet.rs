@@ -11,13 +11,16 @@
 
 use std::time::Duration;
 
-use fleetdiff_schemas::rows::{LedgerRow, Tables};
+use fleetdiff_schemas::rows::{
+    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LimitRow, LoadCurveRow,
+    RejectedRow, RingRow, ScalingRow, StackRow, Tables, WaitingRow,
+};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Nanos;
 
 use crate::crash::CrashPoint;
 use crate::folder::Folder;
-use crate::output::{DIFFERS_HINT, OutputError};
+use crate::output::OutputError;
 use crate::store::Place;
 
 mod arrays;
@@ -29,6 +32,25 @@ pub use intervals::{FlushInterval, PendingRows};
 pub use reading::{OutputReader, read_table, read_tables};
 
 use encoding::FileMetadata;
+
+/// Names of the tables that an output has.
+pub const TABLES: [&str; 15] = [
+    CellRow::TABLE,
+    EvidenceRow::TABLE,
+    FlagRow::TABLE,
+    ComparisonRow::TABLE,
+    IncidentRow::TABLE,
+    ScalingRow::TABLE,
+    RingRow::TABLE,
+    HeapRow::TABLE,
+    WaitingRow::TABLE,
+    StackRow::TABLE,
+    LoadCurveRow::TABLE,
+    LedgerRow::TABLE,
+    RejectedRow::TABLE,
+    ClockRow::TABLE,
+    LimitRow::TABLE,
+];
 
 /// The Parquet files of one run.
 ///
@@ -93,17 +115,11 @@ impl ParquetOutput {
     /// Makes sure that what an earlier run wrote has this configuration, before anything is written beside it.
     ///
     /// # Errors
-    /// [`OutputError::Nondeterministic`]: it has another one. [`OutputError::Unreadable`]: the folder cannot be read.
-    pub fn refuse_other_configuration(&self) -> Result<(), OutputError> {
+    /// [`OutputError::OtherSettings`]: it has another one. [`OutputError::Unreadable`]: the folder cannot be read.
+    pub fn refuse_other_settings(&self) -> Result<(), OutputError> {
         let Some(path) = self.folder.files_of(LedgerRow::TABLE)?.pop() else { return Ok(()) };
         let existing = self.folder.read(&path)?;
-        match self.metadata.other_configuration(&existing) {
-            None => Ok(()),
-            Some(difference) => {
-                let path = self.folder.display(&path);
-                Err(OutputError::Nondeterministic { path, difference, hint: DIFFERS_HINT })
-            }
-        }
+        self.metadata.refuse_other_settings(&self.folder.display(&path), &existing)
     }
 
     /// Writes the rows of one or more flush intervals, in any order. They must be all the rows of these intervals;

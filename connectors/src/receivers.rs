@@ -34,6 +34,7 @@ pub use self::state::RECEIVERS_FOLDER;
 pub use self::worker::test;
 
 use self::event::Event;
+use self::state::{Saved, StateFile};
 use self::template::Template;
 use self::worker::Worker;
 use crate::output::OutputError;
@@ -93,6 +94,19 @@ impl Receivers {
     pub fn start(settings: &[ReceiverSettings], root: &Path) -> Result<Self, ReceiverError> {
         let workers = settings.iter().map(|settings| Worker::start(settings, root)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { workers: Arc::new(Mutex::new(workers)) })
+    }
+
+    /// Before they are started for an output that is begun anew: which alerts stand follows from that one, so Alertmanager hears of them
+    /// as from a first run, and ends those by itself of which it does not. What messages have said is not said again.
+    ///
+    /// # Errors
+    /// [`ReceiverError::State`].
+    pub fn begin_anew(settings: &[ReceiverSettings], root: &Path) -> Result<(), ReceiverError> {
+        for ReceiverSettings { name, .. } in settings.iter().filter(|one| one.kind == ReceiverKind::Alertmanager) {
+            let written = StateFile::create(root, name).and_then(|file| file.write(&Saved::default()));
+            written.map_err(|source| ReceiverError::State { name: name.clone(), source })?;
+        }
+        Ok(())
     }
 
     /// Goes on with other settings, each known by its name: one that is known changes and keeps what waits for it, one that is new

@@ -145,7 +145,7 @@ impl Output {
         flush: Duration,
     ) -> Result<Self, OutputError> {
         let parquet = ParquetOutput::create(&place, configuration, flush)?;
-        parquet.refuse_other_configuration()?;
+        parquet.refuse_other_settings()?;
         // NB: in this order. Whoever has the store until then may write what it has announced.
         place.take()?;
         Ok(Self {

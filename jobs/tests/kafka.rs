@@ -31,6 +31,8 @@ mod draining;
 mod faults;
 #[path = "kafka/forms.rs"]
 mod forms;
+#[path = "kafka/generations.rs"]
+mod generations;
 #[path = "../../connectors/tests/support/hook.rs"]
 #[expect(dead_code, reason = "other tests let it fail in more ways")]
 mod hook;

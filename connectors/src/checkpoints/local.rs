@@ -1,7 +1,7 @@
 //! Checkpoints in a local folder.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 use super::{About, CHECKPOINTS, ENDING, KEPT, State, file};
@@ -12,6 +12,9 @@ use crate::output::{OutputError, WRITABLE_HINT};
 const UNFINISHED: &str = ".unfinished";
 /// What to do about a file that cannot be used.
 const DAMAGED_HINT: &str = "remove this file to go on from the checkpoint before it, or the folder of checkpoints to read the topic from its beginning";
+
+/// More than what a file begins with has, in bytes: a configuration of some kilobytes.
+const LONGEST_ABOUT: u64 = 16 << 20;
 
 pub(super) struct LocalCheckpoints {
     root: PathBuf,
@@ -24,10 +27,18 @@ impl LocalCheckpoints {
 
     pub(super) fn last(&self) -> Result<Option<(About, Vec<u8>)>, OutputError> {
         let Some((_, path)) = self.files()?.pop() else { return Ok(None) };
-        let damaged =
-            |detail: String| OutputError::Unreadable { path: path.display().to_string(), detail, hint: DAMAGED_HINT };
-        let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
-        file::opened(&bytes).map(Some).map_err(damaged)
+        let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
+        file::opened(&bytes).map(Some).map_err(|detail| damaged(&path, detail))
+    }
+
+    pub(super) fn last_about(&self) -> Result<Option<About>, OutputError> {
+        let Some((_, path)) = self.files()?.pop() else { return Ok(None) };
+        let read = || {
+            let mut line = String::new();
+            BufReader::new(File::open(&path)?).take(LONGEST_ABOUT).read_line(&mut line)?;
+            Ok(serde_json::from_str(&line)?)
+        };
+        read().map(Some).map_err(|error: std::io::Error| damaged(&path, error.to_string()))
     }
 
     pub(super) fn last_through(&self) -> Result<Option<i64>, OutputError> {
@@ -91,6 +102,10 @@ impl LocalCheckpoints {
     }
 }
 
+fn damaged(path: &Path, detail: String) -> OutputError {
+    OutputError::Unreadable { path: path.display().to_string(), detail, hint: DAMAGED_HINT }
+}
+
 #[cfg(test)]
 mod tests {
     use fleetdiff_schemas::time::Nanos;
@@ -105,10 +120,11 @@ mod tests {
     fn the_last_one_is_read_and_the_one_before_it_is_kept() {
         let output = tempfile::tempdir().unwrap();
         let folder = LocalCheckpoints::of(output.path());
-        assert_eq!(folder.last().unwrap(), None);
+        assert_eq!((folder.last().unwrap(), folder.last_about().unwrap()), (None, None));
         for minutes in [5, 10, 15, 100] {
             folder.write(&about(minutes), &mut |to| to.write_all(&[u8::try_from(minutes).unwrap(); 1000])).unwrap();
             assert_eq!(folder.last().unwrap(), Some((about(minutes), vec![u8::try_from(minutes).unwrap(); 1000])));
+            assert_eq!(folder.last_about().unwrap(), Some(about(minutes)));
         }
         assert_eq!(folder.files().unwrap().len(), 2);
         assert_eq!(folder.last_through().unwrap(), Some(6000));

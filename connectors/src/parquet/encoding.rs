@@ -17,6 +17,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::arrays::array_of;
 use crate::output::{OutputError, WRITABLE_HINT};
+use crate::settings;
 
 /// Rows of a row group: few enough that readers can skip most groups of a large file by the statistics of sorted keys,
 /// and enough that small files have one group (guess).
@@ -57,11 +58,15 @@ impl FileMetadata {
         let (Some(existing), Some(new)) = (described(existing), described(new)) else {
             return "it is not a whole Parquet file".to_owned();
         };
-        for key in [SCHEMA_VERSION_KEY, PROGRAM_VERSION_KEY, CONFIGURATION_KEY] {
+        for key in [SCHEMA_VERSION_KEY, PROGRAM_VERSION_KEY] {
             let (old, new) = (existing.get(key), new.get(key));
             if old != new {
-                return written_with(key, old, new);
+                return format!("it was written with {key} {}, now it is {}", text(old), text(new));
             }
+        }
+        let (was, is) = (text(existing.get(CONFIGURATION_KEY)), text(new.get(CONFIGURATION_KEY)));
+        if was != is {
+            return format!("it was written with other settings: {}", settings::changes(was, is));
         }
         if existing.rows == new.rows {
             return format!("its {} rows are others", new.rows);
@@ -69,16 +74,11 @@ impl FileMetadata {
         format!("it has {} rows, now there are {}", existing.rows, new.rows)
     }
 
-    /// How the configuration with which a file was written differs from this one, in words, if it does.
-    pub(super) fn other_configuration(&self, existing: &Bytes) -> Option<String> {
-        let existing = described(existing)?;
-        let (old, new) = (existing.get(CONFIGURATION_KEY), Some(&self.configuration));
-        (old != new).then(|| written_with(CONFIGURATION_KEY, old, new))
+    /// Refuses a file that was written with another configuration than this one.
+    pub(super) fn refuse_other_settings(&self, path: &str, existing: &Bytes) -> Result<(), OutputError> {
+        let written = described(existing).and_then(|footer| footer.get(CONFIGURATION_KEY).cloned());
+        written.map_or(Ok(()), |was| OutputError::refuse_other_settings(path, &was, &self.configuration))
     }
-}
-
-fn written_with(key: &str, old: Option<&String>, new: Option<&String>) -> String {
-    format!("it was written with {key} {}, now it is {}", text(old), text(new))
 }
 
 fn text(value: Option<&String>) -> &str {

@@ -69,3 +69,24 @@ impl StateFile {
 fn unwritable(path: &Path, error: &std::io::Error) -> OutputError {
     OutputError::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receivers::{Endpoint, ReceiverKind, ReceiverSettings, Receivers};
+
+    #[test]
+    fn an_output_that_is_begun_anew_forgets_what_alertmanager_has_and_no_message() {
+        let root = tempfile::tempdir().unwrap();
+        let kinds = [("a", ReceiverKind::Alertmanager), ("s", ReceiverKind::Slack), ("w", ReceiverKind::Webhook)];
+        let endpoint = || Endpoint::parse("http://receiver.example").unwrap();
+        let settings = kinds.map(|(name, kind)| ReceiverSettings::new(name, kind, endpoint()));
+        let got = |name| StateFile::create(root.path(), name).unwrap().read().unwrap().delivered.len();
+        for (name, _) in kinds {
+            let saved = Saved { delivered: ["1".to_owned()].into(), ..Saved::default() };
+            StateFile::create(root.path(), name).unwrap().write(&saved).unwrap();
+        }
+        Receivers::begin_anew(&settings, root.path()).unwrap();
+        assert_eq!(["a", "s", "w"].map(got), [0, 1, 1]);
+    }
+}

@@ -5,6 +5,7 @@ mod cluster;
 mod console;
 mod decisions;
 mod done;
+mod generation;
 mod http;
 mod metrics;
 mod progress;
@@ -64,6 +65,7 @@ Examples:
   fleetdiff watch --config fleetdiff.toml --output again --until-end --decisions out/decisions.jsonl
   FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m
   fleetdiff watch --config fleetdiff.toml --shard 2/3 --output out-2 --standby
+  fleetdiff watch --config fleetdiff.toml --window 15m --new-generation
   fleetdiff watch --config fleetdiff.toml --store s3://telemetry/fleetdiff/checkout
   fleetdiff watch --config fleetdiff.toml --hosts a:2101,b:2101 --processes 2 --process 1
   fleetdiff watch --show-config > fleetdiff.toml";
@@ -86,6 +88,9 @@ pub(crate) struct WatchArgs {
     /// If another process writes into the output folder, wait until it has ended, and go on where it was
     #[arg(long, conflicts_with = "until_end")]
     pub(crate) standby: bool,
+    /// If settings that rows depend on have changed, put the output of before aside in its folder `generations`, and begin anew
+    #[arg(long)]
+    pub(crate) new_generation: bool,
     /// Every key of the file.
     #[command(flatten)]
     pub(crate) flags: Flags<Everything>,
@@ -113,7 +118,10 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     let partitions = (!args.standby).then(|| Partitions::ask(&loaded.configuration)).transpose()?;
     // NB: before anything in it is opened, which may change as long as another process has it.
     match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
-        Some(lock) => serve(args, &loaded, Start { lock, partitions, company, stop, asked, log: log.clone() }),
+        Some(lock) => {
+            generation::settle(lock.root(), &loaded, args.new_generation)?;
+            serve(args, &loaded, Start { lock, partitions, company, stop, asked, log: log.clone() })
+        }
         None => Ok(()),
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::lines::{About, Lines, LinesError};
 use crate::configuration::GuidanceTexts;
 
-const LOG: About =
+pub(crate) const LOG: About =
     About { file: "guidance.jsonl", many: "owners, runbooks and links", one: "change of owners, runbooks and links" };
 
 /// A line of the file.

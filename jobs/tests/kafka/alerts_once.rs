@@ -17,7 +17,7 @@ use crate::results::{Results, read_alerts, with_topic};
 use crate::service::{generate, stop, wait_for, watch};
 
 /// The service with its alerts in a topic.
-fn watching<'a>(topic: &'a str, output: &'a Path, alerts: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub fn watching<'a>(topic: &'a str, output: &'a Path, alerts: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut args = watch(topic, output, more);
     let place = args.iter().position(|arg| *arg == "--alerts-topic").unwrap();
     args[place + 1] = alerts;
@@ -28,7 +28,7 @@ fn ids(alerts: &[Value]) -> Vec<&str> {
     alerts.iter().map(|alert| alert["id"].as_str().unwrap()).collect()
 }
 
-fn assert_each_once(alerts: &[Value], about: &str) {
+pub fn assert_each_once(alerts: &[Value], about: &str) {
     let ids = ids(alerts);
     let different: BTreeSet<_> = ids.iter().collect();
     assert_eq!(different.len(), ids.len(), "{about}: some of {ids:?} came twice");

@@ -160,16 +160,7 @@ fn last(folder: &CheckpointFolder, owner: &Owner<'_>) -> Result<Option<Checkpoin
     let Some((about, state)) = folder.last()? else { return Ok(None) };
     let through = rfc3339(about.through);
     let own = About::new(Checkpoint::FORMAT, owner.configuration.clone(), about.through);
-    if about.configuration != own.configuration {
-        let cause = format!(
-            "the output in {} exists and differs: its checkpoint of {through} was taken with the configuration {}, now it is {}",
-            owner.place, about.configuration, own.configuration
-        );
-        return Err(Failure::with_hint(
-            cause,
-            "start it with a new output folder or store, or with the settings that it had",
-        ));
-    }
+    OutputError::refuse_other_settings(owner.place, &about.configuration, &own.configuration)?;
     if about != own {
         tracing::warn!(
             "the checkpoint of {through} was written by {} (layout {}), this is {} (layout {}): the topic is read from its beginning",

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::lines::{About, Lines};
 use crate::output::patience::Patience;
 
-const LOG: About = About { file: "decisions.jsonl", many: "decisions", one: "decision" };
+pub(crate) const LOG: About = About { file: "decisions.jsonl", many: "decisions", one: "decision" };
 
 struct Log {
     lines: Lines<Decision>,
