@@ -26,6 +26,9 @@ pub struct TopicPlan<'a> {
     pub configuration: &'a [(&'a str, &'a str)],
 }
 
+/// How long until a partition without a leader, or one that is unknown, is asked for again.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// For `message.timestamp.after.max.ms`: records may have any event time, not only up to an hour after their arrival.
 pub(crate) const ANY_TIME: &str = "9223372036854775807";
 
@@ -80,6 +83,49 @@ pub(crate) fn partitions_seen(
         Some(code) => Err(KafkaError::MetadataFetch(code)),
         None => Ok(i32::try_from(found.partitions().len()).ok().filter(|&count| count > 0)),
     }
+}
+
+/// The first and the next offset of a partition. One that has no leader, as in the moment after its topic was made or its broker came
+/// back, or that a broker does not know yet, gets the time of a connection.
+pub(crate) fn watermarks(
+    consumer: &BaseConsumer<Reporter>,
+    client: &ClientSettings,
+    topic: &str,
+    number: i32,
+) -> Result<(i64, i64), BrokerError> {
+    let deadline = Instant::now() + client.connect_timeout;
+    loop {
+        let error = match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
+            Ok(found) => return Ok(found),
+            Err(error) if mends_soon(&error) => error,
+            Err(error) => return Err(explain(consumer, &error, topic, &client.brokers)),
+        };
+        // NB: of a partition that had no leader when the library last saw it, it says that it is unknown, and asks no broker again.
+        let count = partitions_seen(consumer, topic, client.connect_timeout);
+        if Instant::now() < deadline {
+            std::thread::sleep(AGAIN);
+            continue;
+        }
+        return Err(match count {
+            Ok(Some(count)) if number < count => {
+                BrokerError::NoLeader { topic: topic.to_owned(), partition: number, brokers: client.brokers.clone() }
+            }
+            _ => explain(consumer, &error, topic, &client.brokers),
+        });
+    }
+}
+
+/// Whether a partition that was there a moment ago may be there again in the next: a leader is being elected, or does not know yet how much
+/// of its partition is on other brokers too, or a broker that has just come back does not know its partitions yet.
+fn mends_soon(error: &KafkaError) -> bool {
+    error.rdkafka_error_code().is_some_and(|code| {
+        matches!(
+            code,
+            RDKafkaErrorCode::NotLeaderForPartition
+                | RDKafkaErrorCode::LeaderNotAvailable
+                | RDKafkaErrorCode::OffsetNotAvailable
+        ) || is_unknown(code)
+    })
 }
 
 /// Adds what the client library logged meanwhile to the error, since "timed out" alone does not help.

@@ -14,6 +14,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message, OwnedMessage};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::broker;
@@ -205,6 +206,36 @@ fn regression_a_restart_sends_no_alert_again() {
 }
 
 /// What was sent and not finished is undone, and never seen.
+/// Readers of committed records are given nothing that was stored after the beginning of a transaction that is open, which may be that of
+/// any other sender.
+#[test]
+fn regression_alerts_after_the_beginning_of_anothers_transaction_are_known_as_sent() {
+    let mut first = opened("with-others", 1);
+    first.send(&[alert(0, 0)]).unwrap();
+    let other: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", broker::shared().address())
+        .set("transactional.id", "another sender")
+        .create()
+        .unwrap();
+    other.init_transactions(Duration::from_secs(30)).unwrap();
+    other.begin_transaction().unwrap();
+    other.send(BaseRecord::<[u8], [u8]>::to("with-others").key(b"k").payload(b"{}")).unwrap();
+    other.flush(Duration::from_secs(30)).unwrap();
+    first.send(&[alert(0, 1)]).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(2));
+            other.commit_transaction(Duration::from_secs(30)).unwrap();
+        });
+        let began = Instant::now();
+        let mut again = opened("with-others", 1);
+        assert_eq!(again.through(), Some(alert(0, 1).at));
+        assert!(began.elapsed() > Duration::from_secs(1), "it did not wait: {:?}", began.elapsed());
+        assert_eq!(again.send(&[alert(0, 1), alert(0, 2)]).unwrap(), 1);
+    });
+    assert_eq!(consume("with-others", 1, 4).len(), 4);
+}
+
 #[test]
 fn regression_the_sender_that_was_started_last_is_the_only_one() {
     let mut first = opened("fenced", 1);

@@ -74,8 +74,8 @@ fn assert_sound(results: &Results, about: &str) {
     for row in &results.tables.ledger {
         assert!(row.balances(), "{about}: {row:?}");
     }
-    let ids: Vec<&str> = results.alerts.iter().map(|alert| alert["id"].as_str().unwrap()).collect();
-    let different: BTreeSet<&str> = ids.iter().copied().collect();
-    assert_eq!(different.len(), ids.len(), "{about}: some of {ids:?} came twice");
+    let ids: Vec<String> = results.alerts.iter().map(|alert| format!("{} of {}", alert["id"], alert["time"])).collect();
+    let different: BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(different.len(), ids.len(), "{about}: some of {ids:#?} came twice");
     assert!(results.sizes().iter().all(|size| *size > 0), "{about}: {:?}", results.sizes());
 }

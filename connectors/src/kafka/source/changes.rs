@@ -8,10 +8,10 @@ use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::TopicSource;
-use super::partition::{self, watermarks};
+use super::partition;
 use super::scout::{Scout, Shrunk};
 use crate::kafka::error::BrokerError;
-use crate::kafka::topic;
+use crate::kafka::topic::{self, watermarks};
 
 /// How soon brokers that did not answer are asked again (guess: they are away for seconds or for hours).
 const AGAIN: Duration = Duration::from_secs(1);

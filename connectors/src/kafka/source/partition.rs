@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::Extent;
@@ -11,15 +11,11 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use rdkafka::types::RDKafkaErrorCode;
 
 use super::settings::TopicSettings;
 use crate::kafka::client::{ClientSettings, Reporter};
-use crate::kafka::error::{BrokerError, is_unknown};
-use crate::kafka::topic::{explain, partitions_seen};
-
-/// How long until a partition without a leader, or one that is unknown, is asked for again.
-const AGAIN: Duration = Duration::from_millis(50);
+use crate::kafka::error::BrokerError;
+use crate::kafka::topic::{explain, watermarks};
 
 /// The part of a partition that is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,45 +98,6 @@ impl Partition {
         let end = if self.drained || self.ended { self.next } else { self.end.unwrap_or(self.seen_end) };
         Extent { next: self.next, end: end.max(self.next) }
     }
-}
-
-/// The first and the next offset of a partition. One that has no leader, as in the moment after its topic was made or its broker came
-/// back, or that a broker does not know yet, gets the time of a connection.
-pub(super) fn watermarks(
-    consumer: &BaseConsumer<Reporter>,
-    client: &ClientSettings,
-    topic: &str,
-    number: i32,
-) -> Result<(i64, i64), BrokerError> {
-    let deadline = Instant::now() + client.connect_timeout;
-    loop {
-        let error = match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
-            Ok(found) => return Ok(found),
-            Err(error) if mends_soon(&error) => error,
-            Err(error) => return Err(explain(consumer, &error, topic, &client.brokers)),
-        };
-        // NB: of a partition that had no leader when the library last saw it, it says that it is unknown, and asks no broker again.
-        let count = partitions_seen(consumer, topic, client.connect_timeout);
-        if Instant::now() < deadline {
-            std::thread::sleep(AGAIN);
-            continue;
-        }
-        return Err(match count {
-            Ok(Some(count)) if number < count => {
-                BrokerError::NoLeader { topic: topic.to_owned(), partition: number, brokers: client.brokers.clone() }
-            }
-            _ => explain(consumer, &error, topic, &client.brokers),
-        });
-    }
-}
-
-/// Whether a partition that was there a moment ago may be there again in the next: a leader is being elected, or a broker that has
-/// just come back does not know its partitions yet.
-fn mends_soon(error: &KafkaError) -> bool {
-    error.rdkafka_error_code().is_some_and(|code| {
-        matches!(code, RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable)
-            || is_unknown(code)
-    })
 }
 
 /// What to read of a partition, by its offsets now.

@@ -286,8 +286,8 @@ fn damaged(plan: Plan, records: &[Record], broker: &mut Broker, scratch: &Path) 
     let results = subject.to_end(&["--workers", "3"]);
     assert_sound(&results, &about);
     let sum = |of: fn(&fleetdiff_schemas::rows::LedgerRow) -> i64| results.tables.ledger.iter().map(of).sum::<i64>();
-    assert_eq!(results.refused(), damaged.bad, "{about}: records that hold nothing good");
     assert_eq!(sum(|row| row.records_consumed), i64::try_from(damaged.records.len()).unwrap(), "{about}: records");
+    assert_eq!(results.refused(), damaged.bad, "{about}: records that hold nothing good");
     assert!(sum(|row| row.samples_duplicate) > 0, "{about}: some came twice");
     results.of_good_records().assert_same(&expected, &about);
 }

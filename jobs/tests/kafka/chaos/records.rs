@@ -1,13 +1,14 @@
 //! The records of a topic, byte by byte, to be sent again: in pieces, in another order, damaged.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Message, OwnedHeaders};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
+use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
 
 /// How long brokers may take for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,9 +53,28 @@ pub fn recorded(brokers: &str, topic: &str, partitions: i32) -> Vec<Record> {
     records
 }
 
+/// Which records brokers did not take, and why.
+#[derive(Default)]
+struct Deliveries {
+    failed: Mutex<Vec<String>>,
+}
+
+impl ClientContext for Deliveries {}
+
+impl ProducerContext for Deliveries {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        if let Err((error, record)) = result {
+            let (partition, bytes) = (record.partition(), record.payload_len());
+            self.failed.lock().unwrap().push(format!("{bytes} bytes for partition {partition}: {error}"));
+        }
+    }
+}
+
 /// Sends records to a topic, each once, whatever happens to brokers meanwhile.
 pub struct Sender {
-    producer: BaseProducer,
+    producer: BaseProducer<Deliveries>,
     topic: String,
 }
 
@@ -67,7 +87,7 @@ impl Sender {
             .set("message.max.bytes", "16777216")
             .set("reconnect.backoff.max.ms", "500")
             .set("linger.ms", "5");
-        Self { producer: config.create().unwrap(), topic: topic.to_owned() }
+        Self { producer: config.create_with_context(Deliveries::default()).unwrap(), topic: topic.to_owned() }
     }
 
     /// They are stored when it returns.
@@ -82,5 +102,7 @@ impl Sender {
         }
         self.producer.flush(PATIENCE).unwrap();
         assert_eq!(self.producer.in_flight_count(), 0, "records for {}", self.topic);
+        let failed = self.producer.client().context().failed.lock().unwrap();
+        assert!(failed.is_empty(), "records for {}: {failed:?}", self.topic);
     }
 }
