@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::crash::{CrashPoint, VARIABLE};
 use serde_json::Value;
 
+use crate::company::Company;
 use crate::program::{command, succeed, text};
 use crate::results::{read_alerts, with_topic};
 use crate::s3::S3;
@@ -111,9 +112,14 @@ fn another_machine_goes_on_after_every_step_of_a_checkpoint() {
             "only the third one has committed\n{said}"
         );
     }
-    let service = stored.start("kept", "goes-on-alerts", &[], None);
-    stored.waits("kept", "going on from the checkpoint of");
-    assert_eq!(stop(service, "TERM"), Some(0), "{}", read(&stored.log("kept")));
+    // Of several processes, the first one has the store.
+    let mut company = Company::start(&stored.scratch.path().join("kept"), (2, 2), |own, _, process| {
+        stored.start(&format!("kept.{process}"), "goes-on-alerts", own, None)
+    });
+    company.wait(0, "going on", || company.log(0).contains("going on from the checkpoint of"));
+    company.wait(1, "reading", || company.log(1).contains("reads its part of topic"));
+    company.signal(1, "TERM");
+    assert_eq!(company.end(Duration::from_secs(60)), [Some(0), Some(0)], "{}", company.logs());
     let objects = stored.server.objects("goes-on");
     let kept = objects.iter().filter(|object| object.starts_with("of/one/checkpoints/")).count();
     assert!((1..=3).contains(&kept), "{kept} checkpoints");
