@@ -164,9 +164,12 @@ impl Output {
         })
     }
 
-    /// The first hop of which an earlier run may not have written all rows; hop 0 in an empty folder.
-    pub(crate) fn written_before(&self, clock: HopClock) -> Hop {
-        self.written_through.map_or(Hop(0), |end| clock.hop_of(Nanos(end.0.saturating_sub(1))).plus(1))
+    /// The first hop of which nothing has left an earlier run: it may not have written all rows, and has sent no alert. Hop 0 in an empty
+    /// folder.
+    pub(crate) fn decided_before(&self, clock: HopClock) -> Hop {
+        // NB: alerts are sent at the close of their hop, long before the file of its rows is written.
+        let left = self.written_through.max(self.alerts.through());
+        left.map_or(Hop(0), |end| clock.hop_of(Nanos(end.0.saturating_sub(1))).plus(1))
     }
 
     /// The same with the archive of what was counted, if the configuration asks for one.

@@ -226,13 +226,15 @@ enum Thing {
     LiveHop,
     Hop,
     Flag,
+    /// A hop with incidents, which were announced at its close.
+    Announced,
     LateHop,
     /// A schedule whose rows are others without the decisions.
     Decided,
 }
 
 impl Thing {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Process,
         Self::FromCheckpoint,
         Self::Idle,
@@ -243,6 +245,7 @@ impl Thing {
         Self::LiveHop,
         Self::Hop,
         Self::Flag,
+        Self::Announced,
         Self::LateHop,
         Self::Decided,
     ];
@@ -301,7 +304,7 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
         let checkpoints = Checkpoints::default().taken(draws.random_range(1..6), Box::new(last.clone()));
         let checkpoints = begun_with.into_iter().fold(checkpoints, Checkpoints::begun_with);
         let decisions = Decisions::new(Box::new(log.clone()), log.made());
-        let decisions = decisions.with_output_before(output.before().max(begun_from));
+        let decisions = decisions.with_output_before(output.decided_before().max(begun_from));
         let service = schedule.service(decisions, checkpoints, &life);
         let sources = schedule.topic.until(dies_at.min(quiet)..quiet, &life);
         let workers = if one_in(draws, 4) { 2 } else { 1 };
@@ -317,8 +320,9 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
         clock.forward(Duration::from_secs(draws.random_range(0..90)));
     }
     occurred.times(Thing::LiveHop, output.written().len());
-    let decisions = Decisions::new(Box::new(log.clone()), log.made()).with_output_before(output.before());
+    let decisions = Decisions::new(Box::new(log.clone()), log.made()).with_output_before(output.decided_before());
     schedule.to_the_end(&log.made(), decisions, &output, 1);
+    occurred.times(Thing::Announced, output.announced());
     (output.written(), log.made())
 }
 

@@ -87,6 +87,14 @@ fn settings_that_have_changed_begin_a_new_generation_only_if_that_is_asked_for()
         whole.alerts.iter().filter(is_later).collect::<Vec<_>>()
     );
 
+    // A run that was killed while it put an output aside: the next one completes that, and begins with whatever settings it has.
+    let (part, second) = (kept.with_file_name("2.unfinished"), kept.with_file_name("2"));
+    fs::create_dir(&part).unwrap();
+    fs::rename(output.join("ledger"), part.join("ledger")).unwrap();
+    succeed(&watching(TOPIC, &output, ALERTS, &["--until-end", "--min-count", "32"]));
+    assert!(missing(&second).iter().all(|path| path.ends_with("alerts.jsonl")), "{:?}", missing(&second));
+    assert!(!part.exists() && output.join("ledger").exists());
+
     // What was put aside is an output like any other: with its settings, a run compares its files and goes on in it.
     succeed(&watching(TOPIC, &kept, "kept-alerts", &["--until-end"]));
     let first = anew(&kept, scratch.path().join("first"), "first-alerts", &[]);

@@ -1,4 +1,5 @@
-//! What is on disk of a run's rows, in memory: complete intervals stay, what waits for the end of one is lost with the process.
+//! What is on disk of a run's rows, in memory: complete intervals stay, what waits for the end of one is lost with the process. What is
+//! announced at the close of a hop has left the process, too.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -6,6 +7,9 @@ use std::sync::{Arc, Mutex};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
+
+/// One hop in so many is announced whatever it has.
+const ANNOUNCED: u64 = 8;
 
 /// Rows by hop.
 pub type ByHop = BTreeMap<Hop, Tables>;
@@ -19,6 +23,8 @@ struct Disk {
     written: ByHop,
     /// Everything before this hop is written.
     before: Hop,
+    /// Rows of which something was announced.
+    announced: ByHop,
     /// What waited at boundaries of checkpoints.
     saved: BTreeMap<Hop, ByHop>,
 }
@@ -32,6 +38,18 @@ impl Output {
     /// Everything before this hop is on disk.
     pub fn before(&self) -> Hop {
         self.0.lock().unwrap().before
+    }
+
+    /// Nothing has left an earlier run of this hop and those after it.
+    pub fn decided_before(&self) -> Hop {
+        let disk = self.0.lock().unwrap();
+        let announced = disk.announced.last_key_value().map_or(Hop(0), |(hop, _)| hop.plus(1));
+        disk.before.max(announced)
+    }
+
+    /// How many hops had something to announce.
+    pub fn announced(&self) -> usize {
+        self.0.lock().unwrap().announced.len()
     }
 
     /// For one run; intervals are `every` hops.
@@ -67,11 +85,31 @@ impl Files {
         }
         disk.before = disk.before.max(end);
     }
+
+    /// Announces what is later than all that was announced before; of that, rows must be the same again. So that there is more to announce
+    /// than few incidents, some hops count as one.
+    fn announce(&self, hop: Hop, tables: &Tables) {
+        let announced = &mut self.disk.0.lock().unwrap().announced;
+        if let Some(before) = announced.get(&hop) {
+            assert_eq!(before.ledger, tables.ledger, "the ledger of {hop:?}, of which something was announced");
+            assert!(before == tables, "{hop:?}, of which something was announced, has other rows");
+        } else if announced.last_key_value().is_none_or(|(last, _)| *last < hop) {
+            let is_due = !tables.incidents.is_empty() || hop.0.is_multiple_of(ANNOUNCED);
+            is_due.then(|| announced.insert(hop, tables.clone()));
+        } else {
+            assert!(
+                tables.incidents.is_empty(),
+                "{hop:?} has incidents that were not announced: {:#?}",
+                tables.incidents
+            );
+        }
+    }
 }
 
 impl Sink for Files {
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
         self.flush(hop);
+        self.announce(hop, &tables);
         self.waiting.insert(hop, tables);
         Ok(())
     }
