@@ -166,7 +166,7 @@ fn order_a_partition_that_was_added_meanwhile_changes_nothing_that_is_written() 
             OfTopic::new(partition, &given[usize::try_from(partition).unwrap()], collected)
         };
         let service = deciding(&log, known);
-        let decisions = service.decisions.clone().with_output_before(written);
+        let decisions = service.decisions.clone().with_decided_before(written);
         let (tables, _) = run(of, Service { decisions, ..service }).unwrap();
         let start = config().clock().start_of(written);
         let before = |tables: &Tables| -> Vec<LedgerRow> {
@@ -203,7 +203,7 @@ fn order_a_partition_that_was_idle_at_the_end_is_not_waited_for_again() {
         let service = deciding(&log, if is_known { vec![idle.clone()] } else { Vec::new() });
         let written = config().clock().hop_of(fleet.time().end);
         let service = Service {
-            decisions: service.decisions.with_output_before(written),
+            decisions: service.decisions.with_decided_before(written),
             idle_after: Some(Duration::from_secs(3600)),
             stop: Arc::clone(&stop),
             ..service
@@ -256,7 +256,7 @@ fn records_that_are_gone_or_others_end_the_run_with_what_to_do() {
 
     let written = |known: &[Decision]| {
         let service = deciding(&Log::default(), known.to_vec());
-        Service { decisions: service.decisions.with_output_before(Hop(5)), ..service }
+        Service { decisions: service.decisions.with_decided_before(Hop(5)), ..service }
     };
     run(plain.clone(), written(&made)).expect("the same records");
     let mut other = made.clone();

@@ -304,7 +304,7 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
         let checkpoints = Checkpoints::default().taken(draws.random_range(1..6), Box::new(last.clone()));
         let checkpoints = begun_with.into_iter().fold(checkpoints, Checkpoints::begun_with);
         let decisions = Decisions::new(Box::new(log.clone()), log.made());
-        let decisions = decisions.with_output_before(output.decided_before().max(begun_from));
+        let decisions = decisions.with_decided_before(output.decided_before().max(begun_from));
         let service = schedule.service(decisions, checkpoints, &life);
         let sources = schedule.topic.until(dies_at.min(quiet)..quiet, &life);
         let workers = if one_in(draws, 4) { 2 } else { 1 };
@@ -320,7 +320,7 @@ fn lived(schedule: &Schedule, draws: &mut Xoshiro256PlusPlus, occurred: &mut Occ
         clock.forward(Duration::from_secs(draws.random_range(0..90)));
     }
     occurred.times(Thing::LiveHop, output.written().len());
-    let decisions = Decisions::new(Box::new(log.clone()), log.made()).with_output_before(output.decided_before());
+    let decisions = Decisions::new(Box::new(log.clone()), log.made()).with_decided_before(output.decided_before());
     schedule.to_the_end(&log.made(), decisions, &output, 1);
     occurred.times(Thing::Announced, output.announced());
     (output.written(), log.made())

@@ -165,7 +165,7 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
     let output = output.patient(patience.clone());
     let decisions = decisions::open(&place, args.decisions.as_deref(), patience)?;
     let decided_before = output.decided_before(config.clock()).max(checkpointing.decided_before());
-    let decisions = decisions.with_output_before(decided_before);
+    let decisions = decisions.with_decided_before(decided_before);
     let limits = LimitsInForce::begin(&decisions, config.limits).map_err(RunError::Decision)?;
     let service =
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));

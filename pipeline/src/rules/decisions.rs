@@ -130,7 +130,7 @@ impl DecisionLog for Forgetful {
 pub struct Decisions {
     log: Arc<Mutex<Box<dyn DecisionLog>>>,
     known: Arc<[Decision]>,
-    written_before: Hop,
+    decided_before: Hop,
 }
 
 impl Default for Decisions {
@@ -142,13 +142,13 @@ impl Default for Decisions {
 impl Decisions {
     /// `known` are the decisions that the log already holds, in its order.
     pub fn new(log: Box<dyn DecisionLog>, known: Vec<Decision>) -> Self {
-        Self { log: Arc::new(Mutex::new(log)), known: known.into(), written_before: Hop(0) }
+        Self { log: Arc::new(Mutex::new(log)), known: known.into(), decided_before: Hop(0) }
     }
 
-    /// The same for an output that holds the rows of every hop before this one: what an earlier run did not read can no longer
-    /// be applied there.
-    pub fn with_output_before(self, hop: Hop) -> Self {
-        Self { written_before: hop, ..self }
+    /// The same after a run of whose hops before this one something has left the program, as rows, alerts or a checkpoint: what it did not
+    /// read can no longer be applied there.
+    pub fn with_decided_before(self, hop: Hop) -> Self {
+        Self { decided_before: hop, ..self }
     }
 
     /// The decisions that the log held when the run began, in its order.
@@ -156,9 +156,9 @@ impl Decisions {
         &self.known
     }
 
-    /// The output holds the rows of every hop before this one.
-    pub(crate) fn written_before(&self) -> Hop {
-        self.written_before
+    /// The first hop for which something may be decided anew.
+    pub(crate) fn decided_before(&self) -> Hop {
+        self.decided_before
     }
 
     /// Writes a new decision to the log.
@@ -193,7 +193,7 @@ impl Decisions {
 
     /// What earlier runs have seen of the partitions of one source.
     pub fn history(&self, source: &str) -> History {
-        History::of(source, &self.known, self.written_before)
+        History::of(source, &self.known, self.decided_before)
     }
 }
 

@@ -70,8 +70,8 @@ pub struct Beginning {
     checkpoint: Option<Checkpoint>,
     /// The decisions that are known, as lines of the log.
     decisions: Vec<String>,
-    /// The output has the rows of every hop before this one.
-    written_before: Hop,
+    /// The first hop for which something may be decided anew.
+    decided_before: Hop,
     /// What the program adds.
     pub more: String,
 }
@@ -83,7 +83,7 @@ impl Beginning {
             // NB: the first process has the names, of which it is asked for those that are needed.
             checkpoint: checkpoint.map(Checkpoint::without_names),
             decisions: decisions.known().iter().map(text_of).collect(),
-            written_before: decisions.written_before(),
+            decided_before: decisions.decided_before(),
             more,
         }
     }
@@ -175,7 +175,7 @@ impl Cluster {
     /// all. Those of the first process are its own.
     pub fn of_first(&self, beginning: Beginning, every: Option<u64>) -> Result<(Decisions, Checkpoints), String> {
         let Role::Other(other) = &self.role else { return Ok((Decisions::default(), Checkpoints::default())) };
-        let Beginning { checkpoint, decisions, written_before, .. } = beginning;
+        let Beginning { checkpoint, decisions, decided_before, .. } = beginning;
         let known: Vec<Decision> = decisions.iter().map(|line| line_of(line)).collect::<Result<_, _>>()?;
         let decisions = Decisions::new(Box::new(LogOfFirst(Arc::clone(other))), known);
         let checkpoints = checkpoint.into_iter().fold(Checkpoints::default(), Checkpoints::begun_with);
@@ -183,7 +183,7 @@ impl Cluster {
             Some(every) => checkpoints.taken(every, Box::new(ToFirstProcess(Arc::clone(other)))),
             None => checkpoints,
         };
-        Ok((decisions.with_output_before(written_before), checkpoints))
+        Ok((decisions.with_decided_before(decided_before), checkpoints))
     }
 
     /// How many processes there are, and which one this is.

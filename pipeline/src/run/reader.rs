@@ -287,7 +287,7 @@ impl Reader {
         }
         let source = self.source.name().to_owned();
         tracing::info!(source, partition, offset, "the partition gives again");
-        let applied_from = open_from.max(self.history.written_before()).max(known);
+        let applied_from = open_from.max(self.history.decided_before()).max(known);
         let back = Decision::Back { source, partition, offset, applied_from };
         self.decisions.append(&back).map_err(RunError::Decision)?;
         Ok(applied_from)

@@ -53,8 +53,8 @@ impl Sent {
         consumer.assign(&list).map_err(|error| refused(&error))?;
         let (mut sent, mut heard_at, mut paused) = (Self::default(), Instant::now(), BTreeSet::new());
         while !left.is_empty() {
-            let patience =
-                if left.keys().all(|number| paused.contains(number)) { UNFINISHED } else { client.connect_timeout };
+            let is_held_up = left.keys().all(|number| paused.contains(number));
+            let patience = if is_held_up { UNFINISHED } else { client.connect_timeout };
             match consumer.poll(POLL) {
                 Some(Ok(message)) => {
                     heard_at = Instant::now();
@@ -71,7 +71,10 @@ impl Sent {
                 // NB: the client library goes on by itself after lost connections and elections.
                 Some(Err(error)) if heard_at.elapsed() > patience => return Err(refused(&error)),
                 None if heard_at.elapsed() > patience => {
-                    let detail = format!("nothing of topic {topic} came");
+                    let detail = match is_held_up {
+                        true => format!("a transaction of another sender in topic {topic} does not end"),
+                        false => format!("nothing of topic {topic} came"),
+                    };
                     return Err(BrokerError::Unreachable { brokers: client.brokers.clone(), detail });
                 }
                 Some(Err(_)) | None => {}

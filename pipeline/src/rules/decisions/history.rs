@@ -23,7 +23,7 @@ pub struct History {
     resting: BTreeMap<i32, i64>,
     /// Where each partition went on after records that were deleted before they were read, by the first of them.
     lost: BTreeMap<(i32, i64), i64>,
-    written_before: Hop,
+    decided_before: Hop,
 }
 
 /// How a partition begins in this run.
@@ -67,9 +67,9 @@ pub enum Gone {
 }
 
 impl History {
-    /// The part of a log that is about one source; the output holds the rows of all hops before `written_before`.
-    pub fn of(source: &str, log: &[Decision], written_before: Hop) -> Self {
-        let mut history = Self { written_before, ..Self::default() };
+    /// The part of a log that is about one source; nothing may be decided anew for hops before `decided_before`.
+    pub fn of(source: &str, log: &[Decision], decided_before: Hop) -> Self {
+        let mut history = Self { decided_before, ..Self::default() };
         for decision in log {
             match decision {
                 Decision::Begun { source: of, partition, offset, from_hop } if of == source => {
@@ -100,9 +100,9 @@ impl History {
         history
     }
 
-    /// The first hop whose rows the output may not hold.
-    pub fn written_before(&self) -> Hop {
-        self.written_before
+    /// The first hop for which something may be decided anew.
+    pub fn decided_before(&self) -> Hop {
+        self.decided_before
     }
 
     /// How a partition begins that holds these offsets.
@@ -112,7 +112,7 @@ impl History {
     pub fn begin(&self, partition: i32, held: &Range<i64>) -> Result<Beginning, Gone> {
         let Some(&begun) = self.begun.get(&partition) else {
             // NB: a log without any beginning is that of a first run, or of a version that wrote none.
-            return Ok(Beginning::New(if self.begun.is_empty() { Hop(0) } else { self.written_before }));
+            return Ok(Beginning::New(if self.begun.is_empty() { Hop(0) } else { self.decided_before }));
         };
         match self.first.get(&partition) {
             Some(&first) if held.end <= first.0 => {
@@ -141,7 +141,7 @@ impl History {
 
     fn deleted(&self, partition: i32, was: i64, is: i64) -> Result<Beginning, Gone> {
         // Nothing was written: rows may become others.
-        if self.written_before == Hop(0) {
+        if self.decided_before == Hop(0) {
             return Ok(Beginning::New(Hop(0)));
         }
         Err(Gone::Deleted { partition, was, is })

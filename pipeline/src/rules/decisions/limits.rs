@@ -27,7 +27,7 @@ impl LimitsInForce {
         known.for_each(|(from, known)| {
             limits.change(from, known);
         });
-        Self(Arc::new(Mutex::new(InForce { limits, free_from: decisions.written_before })))
+        Self(Arc::new(Mutex::new(InForce { limits, free_from: decisions.decided_before })))
     }
 
     /// Those of the log, which gets what is configured besides.

@@ -81,7 +81,7 @@ impl Reader {
     pub(super) fn join(&mut self, partition: i32, open_from: Hop) -> Result<(), RunError> {
         let offset = self.source.held(partition).map_or(0, |held| held.start);
         // NB: a run that makes its rows again may not have come to where an earlier one ended.
-        let from_hop = open_from.max(self.history.written_before());
+        let from_hop = open_from.max(self.history.decided_before());
         self.log_beginning(partition, offset, from_hop)?;
         let bookmarks = self.bookmarks_from(partition, offset);
         let mut place = Place { next_offset: offset, is_unread: true, bookmarks, ..Place::unread(self.wall.instant()) };
