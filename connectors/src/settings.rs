@@ -12,9 +12,10 @@ pub(crate) fn changes(was: &str, is: &str) -> String {
     let (Some(was_each), Some(is_each)) = (each(was), each(is)) else {
         return format!("they were {was}, now they are {is}");
     };
-    let removed = was_each.keys().filter(|key| !is_each.contains_key(*key)).map(|key| format!("{key} is gone"));
+    let removed = was_each.iter().filter(|(key, _)| !is_each.contains_key(*key));
+    let removed = removed.map(|(key, was)| format!("{key} was {was}, now there is no such setting"));
     let others = is_each.iter().filter_map(|(key, is)| match was_each.get(key) {
-        None => Some(format!("{key} is new: {is}")),
+        None => Some(format!("{key} is {is}, before there was no such setting")),
         Some(was) if was != is => Some(format!("{key} was {was}, now it is {is}")),
         Some(_) => None,
     });
@@ -48,7 +49,10 @@ mod tests {
             r#"{"dataflow":{"min_count":31,"window":"30m","added":[1]},"kafka":{"topic":"a","identity":{"pod":"y"}}}"#;
         assert_eq!(
             changes(was, is),
-            r#"dataflow.added is new: [1], dataflow.min_count was 30, now it is 31, kafka.identity.pod was "x", now it is "y", dataflow.gone is gone"#
+            concat!(
+                "dataflow.added is [1], before there was no such setting, dataflow.min_count was 30, now it is 31, ",
+                r#"kafka.identity.pod was "x", now it is "y", dataflow.gone was 1, now there is no such setting"#
+            )
         );
         assert_eq!(changes(was, was), "");
         assert_eq!(changes("a", "{}"), "they were a, now they are {}");

@@ -137,7 +137,9 @@ fn another_result_stops_and_names_the_file() {
     let error = output.write(std::slice::from_ref(&tables)).unwrap_err();
     assert_eq!(error.code(), "nondeterministic_output");
     assert!(
-        error.to_string().contains(r#"fleetdiff.configuration {"q":0.05,"method":"honest"}, now it is {}"#),
+        error.to_string().contains(
+            r#"with other settings: method was "honest", now there is no such setting, q was 0.05, now there is no such setting;"#
+        ),
         "{error}"
     );
 
