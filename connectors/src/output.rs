@@ -136,7 +136,7 @@ pub(crate) const DIFFERS_HINT: &str =
     "the same input, configuration and program version give the same bytes; choose an empty folder, or delete this one";
 
 /// What to do if an output was made with other settings.
-pub(crate) const SETTINGS_HINT: &str = "name another output, give it the settings that this one has, or, of a service with a folder, begin anew in it by --new-generation";
+pub(crate) const SETTINGS_HINT: &str = "choose an empty folder, or delete this one, or use the settings that it has; `watch --new-generation` puts it aside and begins anew";
 
 /// What to do if something is not an output of this program.
 pub(crate) const READABLE_HINT: &str = "name a folder that fleetdiff wrote, whole and unchanged";

@@ -123,7 +123,7 @@ fn a_checkpoint_that_cannot_be_gone_on_from_is_refused_with_what_to_do() {
     assert_eq!(stop(service, "TERM"), Some(0), "{}", read(&log));
 
     let said = fail(1, &watch("refused-checkpoint", &output, &["--min-count", "31"]));
-    for part in ["was made with other settings: dataflow.min_count was 30, now it is 31;", "name another output"] {
+    for part in ["was made with other settings: dataflow.min_count was 30, now it is 31;", "choose an empty folder"] {
         assert!(said.contains(part), "{part:?} is missing in:\n{said}");
     }
     let last = checkpoints(&output).pop().unwrap();
