@@ -12,7 +12,7 @@ use fleetdiff_schemas::alert::Alert;
 use fleetdiff_schemas::time::Nanos;
 
 use crate::crash::CrashPoint;
-use crate::output::{DIFFERS_HINT, OutputError, WRITABLE_HINT};
+use crate::output::{DIFFERS_HINT, OutputError};
 
 /// Name of the file in an output folder.
 pub const ALERTS_FILE: &str = "alerts.jsonl";
@@ -37,8 +37,8 @@ impl AlertLog {
     /// [`OutputError::Unwritable`]: the file cannot be created, read or written.
     pub fn create(root: &Path) -> Result<Self, OutputError> {
         let path = root.join(ALERTS_FILE);
-        let refused = |error| unwritable(&path, &error);
-        std::fs::create_dir_all(root).map_err(|error| unwritable(root, &error))?;
+        let refused = |error| OutputError::unwritable(&path, &error);
+        std::fs::create_dir_all(root).map_err(|error| OutputError::unwritable(root, &error))?;
         let file = OpenOptions::new().append(true).create(true).open(&path).map_err(refused)?;
         let existing = std::fs::read(&path).map_err(refused)?;
         Ok(Self { path, file, existing, position: 0, alerts: 0 })
@@ -73,14 +73,14 @@ impl AlertLog {
     }
 
     fn append_lines(&mut self, alerts: &[&Alert]) -> Result<(), OutputError> {
-        let refused = |error| unwritable(&self.path, &error);
+        let refused = |error| OutputError::unwritable(&self.path, &error);
         let kept = u64::try_from(self.existing.len().max(self.position)).unwrap_or(u64::MAX);
         // What failed before may have left lines, and a part of one.
         if self.file.metadata().map_err(refused)?.len() > kept {
             self.file.set_len(kept).map_err(refused)?;
         }
         alerts.iter().try_for_each(|alert| self.append_line(&format!("{}\n", alert.line())))?;
-        self.file.sync_data().map_err(|error| unwritable(&self.path, &error))
+        self.file.sync_data().map_err(|error| OutputError::unwritable(&self.path, &error))
     }
 
     /// Where the next alert will be, for a run that goes on from here: bytes and number of alerts before it.
@@ -120,7 +120,7 @@ impl AlertLog {
             return Err(self.differs(format!("this run has another alert in line {}", self.alerts + 1)));
         }
         if !missing.is_empty() {
-            self.file.write_all(missing).map_err(|error| unwritable(&self.path, &error))?;
+            self.file.write_all(missing).map_err(|error| OutputError::unwritable(&self.path, &error))?;
             CrashPoint::AlertLine.reached();
         }
         self.position += line.len();
@@ -131,8 +131,4 @@ impl AlertLog {
     fn differs(&self, difference: String) -> OutputError {
         OutputError::Nondeterministic { path: self.path.display().to_string(), difference, hint: DIFFERS_HINT }
     }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> OutputError {
-    OutputError::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
 }

@@ -5,6 +5,7 @@
 //! of another layout or configuration, is never read in part.
 
 use std::io::Write;
+use std::path::Path;
 
 use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
@@ -78,15 +79,12 @@ impl CheckpointFolder {
         }
     }
 
-    /// What the last checkpoint is. Of a file, only its beginning is read for it.
+    /// What the last checkpoint of an output folder is, of which only the beginning is read.
     ///
     /// # Errors
     /// As [`Self::last`].
-    pub fn last_about(&self) -> Result<Option<About>, OutputError> {
-        match &self.0 {
-            Kind::Local(folder) => folder.last_about(),
-            Kind::Stored(store) => Ok(store.last()?.map(|(about, _)| about)),
-        }
+    pub fn last_about(root: &Path) -> Result<Option<About>, OutputError> {
+        LocalCheckpoints::of(root).last_about()
     }
 
     /// Up to where everything is in the last checkpoint, by the name of its file.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::alerts::ALERTS_FILE;
 use crate::archive::ARCHIVE;
 use crate::checkpoints::CHECKPOINTS;
-use crate::output::{OutputError, WRITABLE_HINT};
+use crate::output::OutputError;
 use crate::parquet::TABLES;
 
 /// The folder of what was put aside, in an output folder.
@@ -40,7 +40,7 @@ impl Aside {
             synced(&all)?;
             Ok(Self { root: root.to_owned(), number })
         };
-        begun().map_err(|error| unwritable(&all, &error))
+        begun().map_err(|error| OutputError::unwritable(&all, &error))
     }
 
     /// What an earlier run has begun to put aside and has not completed.
@@ -49,7 +49,7 @@ impl Aside {
     /// [`OutputError::Unwritable`].
     pub fn unfinished(root: &Path) -> Result<Option<Self>, OutputError> {
         let all = root.join(GENERATIONS);
-        let begun = numbers(&all, UNFINISHED).map_err(|error| unwritable(&all, &error))?;
+        let begun = numbers(&all, UNFINISHED).map_err(|error| OutputError::unwritable(&all, &error))?;
         Ok(begun.into_iter().max().map(|number| Self { root: root.to_owned(), number }))
     }
 
@@ -74,7 +74,7 @@ impl Aside {
             synced(&all)?;
             synced(&root)
         };
-        completed().map_err(|error| unwritable(&all, &error))?;
+        completed().map_err(|error| OutputError::unwritable(&all, &error))?;
         Ok(aside)
     }
 }
@@ -99,10 +99,6 @@ fn numbers(all: &Path, ending: &str) -> Result<Vec<u64>, Error> {
 
 fn synced(folder: &Path) -> Result<(), Error> {
     File::open(folder)?.sync_all()
-}
-
-fn unwritable(path: &Path, error: &Error) -> OutputError {
-    OutputError::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
 }
 
 #[cfg(test)]

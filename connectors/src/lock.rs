@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::output::{OutputError, WRITABLE_HINT};
+use crate::output::OutputError;
 
 /// Name of the file that is locked. It stays behind: a file that one run removes while another opens it would give each a lock of
 /// its own. It says which process has locked it, or was the last that had.
@@ -27,11 +27,7 @@ impl FolderLock {
     /// file system knows no locks.
     pub fn take(root: &Path) -> Result<Self, OutputError> {
         let path = root.join(LOCK_FILE);
-        let refused = |error: std::io::Error| OutputError::Unwritable {
-            path: path.display().to_string(),
-            detail: error.to_string(),
-            hint: WRITABLE_HINT,
-        };
+        let refused = |error: std::io::Error| OutputError::unwritable(&path, &error);
         std::fs::create_dir_all(root).map_err(refused)?;
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(refused)?;
         match file.try_lock() {

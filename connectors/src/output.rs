@@ -1,5 +1,7 @@
 //! What can go wrong when results are written or read back.
 
+use std::path::Path;
+
 use fleetdiff_schemas::tables::TableError;
 
 use crate::settings;
@@ -102,6 +104,11 @@ impl OutputError {
             return Ok(());
         }
         Err(Self::OtherSettings { path: path.to_string(), changes, hint: SETTINGS_HINT })
+    }
+
+    /// A local file or folder that the system refuses to create or write.
+    pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
+        Self::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
     }
 
     /// Whether the same may succeed later: a disk gets room, a store answers again.

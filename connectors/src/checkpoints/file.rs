@@ -1,7 +1,7 @@
 //! The file of a checkpoint: a line of JSON, the compressed state, a hash.
 
 use std::hash::Hasher;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 
 use twox_hash::XxHash3_64;
 
@@ -10,6 +10,8 @@ use super::{About, State};
 /// Fast, and a third of the size.
 const LEVEL: i32 = 1;
 const HASH_BYTES: usize = 8;
+/// More than the first line has, in bytes: a configuration of some kilobytes.
+const LONGEST_ABOUT: u64 = 16 << 20;
 
 /// Writes the whole file; gives back what it was written to.
 pub(super) fn write<W: Write>(to: W, about: &About, state: State<'_>) -> std::io::Result<W> {
@@ -35,6 +37,13 @@ pub(super) fn opened(bytes: &[u8]) -> Result<(About, Vec<u8>), String> {
     let about = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let state = zstd::stream::decode_all(rest.get(1..).unwrap_or_default()).map_err(|error| error.to_string())?;
     Ok((about, state))
+}
+
+/// What a file says that it is; the rest is not read.
+pub(super) fn about(file: impl Read) -> std::io::Result<About> {
+    let mut line = String::new();
+    BufReader::new(file).take(LONGEST_ABOUT).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
 }
 
 /// Hashes what it writes.

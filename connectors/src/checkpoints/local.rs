@@ -1,20 +1,17 @@
 //! Checkpoints in a local folder.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Read};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use super::{About, CHECKPOINTS, ENDING, KEPT, State, file};
 use crate::crash::CrashPoint;
-use crate::output::{OutputError, WRITABLE_HINT};
+use crate::output::OutputError;
 
 /// The name of a file that is being written.
 const UNFINISHED: &str = ".unfinished";
 /// What to do about a file that cannot be used.
 const DAMAGED_HINT: &str = "remove this file to go on from the checkpoint before it, or the folder of checkpoints to read the topic from its beginning";
-
-/// More than what a file begins with has, in bytes: a configuration of some kilobytes.
-const LONGEST_ABOUT: u64 = 16 << 20;
 
 pub(super) struct LocalCheckpoints {
     root: PathBuf,
@@ -33,12 +30,8 @@ impl LocalCheckpoints {
 
     pub(super) fn last_about(&self) -> Result<Option<About>, OutputError> {
         let Some((_, path)) = self.files()?.pop() else { return Ok(None) };
-        let read = || {
-            let mut line = String::new();
-            BufReader::new(File::open(&path)?).take(LONGEST_ABOUT).read_line(&mut line)?;
-            Ok(serde_json::from_str(&line)?)
-        };
-        read().map(Some).map_err(|error: std::io::Error| damaged(&path, error.to_string()))
+        let about = File::open(&path).and_then(file::about);
+        about.map(Some).map_err(|error| damaged(&path, error.to_string()))
     }
 
     pub(super) fn last_through(&self) -> Result<Option<i64>, OutputError> {
@@ -47,11 +40,7 @@ impl LocalCheckpoints {
 
     pub(super) fn write(&self, about: &About, state: State<'_>) -> Result<u64, OutputError> {
         let path = self.root.join(format!("{}{ENDING}", about.through.0.div_euclid(1_000_000_000)));
-        let refused = |error: std::io::Error| OutputError::Unwritable {
-            path: path.display().to_string(),
-            detail: error.to_string(),
-            hint: WRITABLE_HINT,
-        };
+        let refused = |error: std::io::Error| OutputError::unwritable(&path, &error);
         CrashPoint::CheckpointTaken.reached();
         let size = self.put(&path, about, state).map_err(refused)?;
         CrashPoint::CheckpointNamed.reached();

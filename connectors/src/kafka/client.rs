@@ -100,7 +100,9 @@ impl ClientSettings {
 
     /// A client that queries topics and reads nothing. A query never makes a broker create the topic.
     pub(crate) fn inquirer(&self) -> Result<BaseConsumer<Reporter>, BrokerError> {
-        let config = self.config(&[], &[("allow.auto.create.topics", "false")])?;
+        // Of a partition it is given the end of what is stored, also of transactions that have not ended.
+        let asks = [("allow.auto.create.topics", "false"), ("isolation.level", "read_uncommitted")];
+        let config = self.config(&[], &asks)?;
         config
             .create_with_context(Reporter::default())
             .map_err(|error| BrokerError::from_client(&error, "(none)", &self.brokers, None))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::alertmanager::Card;
-use crate::output::{OutputError, READABLE_HINT, WRITABLE_HINT};
+use crate::output::{OutputError, READABLE_HINT};
 
 /// The folder of these files in an output folder.
 pub const RECEIVERS_FOLDER: &str = "receivers";
@@ -33,7 +33,7 @@ impl StateFile {
     /// [`OutputError::Unwritable`].
     pub(super) fn create(root: &Path, name: &str) -> Result<Self, OutputError> {
         let folder = root.join(RECEIVERS_FOLDER);
-        std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+        std::fs::create_dir_all(&folder).map_err(|error| OutputError::unwritable(&folder, &error))?;
         Ok(Self { path: folder.join(format!("{name}.json")) })
     }
 
@@ -60,14 +60,10 @@ impl StateFile {
     /// [`OutputError::Unwritable`].
     pub(super) fn write(&self, saved: &Saved) -> Result<(), OutputError> {
         let unfinished = self.path.with_extension("unfinished");
-        let text = serde_json::to_vec(saved).map_err(|error| unwritable(&self.path, &error.into()))?;
+        let text = serde_json::to_vec(saved).map_err(|error| OutputError::unwritable(&self.path, &error.into()))?;
         let written = std::fs::write(&unfinished, text).and_then(|()| std::fs::rename(&unfinished, &self.path));
-        written.map_err(|error| unwritable(&self.path, &error))
+        written.map_err(|error| OutputError::unwritable(&self.path, &error))
     }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> OutputError {
-    OutputError::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
 }
 
 #[cfg(test)]

@@ -112,11 +112,7 @@ impl Sent {
 /// is open. A leader that has just been elected may not know that yet of what was acknowledged before, but it gives no offsets until it
 /// does. And what was stored after the beginning of a transaction of somebody else is given only once that has ended.
 fn stored(client: &ClientSettings, topic: &str, partitions: i32) -> Result<BTreeMap<i32, i64>, BrokerError> {
-    let everything = [("allow.auto.create.topics", "false"), ("isolation.level", "read_uncommitted")];
-    let consumer: BaseConsumer<Reporter> = client
-        .config(&[], &everything)?
-        .create_with_context(Reporter::default())
-        .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
+    let consumer = client.inquirer()?;
     let mut ends = BTreeMap::new();
     for number in 0..partitions {
         let (first, end) = watermarks(&consumer, client, topic, number)?;

@@ -46,7 +46,7 @@ pub(crate) fn settle(root: &Path, loaded: &Loaded, new_generation: bool) -> Resu
 
 fn refuse_other_settings(root: &Path, configuration: &Configuration) -> Result<(), OutputError> {
     let now = configuration.of_topic_as_json();
-    if let Some(about) = CheckpointFolder::of(root).last_about()? {
+    if let Some(about) = CheckpointFolder::last_about(root)? {
         OutputError::refuse_other_settings(root.display(), &about.configuration, &now)?;
     }
     ParquetOutput::create(root, now, configuration.output.flush)?.refuse_other_settings()
