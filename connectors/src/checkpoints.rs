@@ -7,6 +7,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use bytes::Bytes;
 use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,35 @@ impl About {
     }
 }
 
+/// A checkpoint that was found, whole.
+#[derive(Debug)]
+pub struct Found {
+    /// What it is.
+    pub about: About,
+    pieces: Bytes,
+    /// How messages name its file, and what to do about it.
+    path: String,
+    hint: &'static str,
+}
+
+impl Found {
+    fn opened(file: &Bytes, path: String, hint: &'static str) -> Result<Self, OutputError> {
+        match file::opened(file) {
+            Ok((about, pieces)) => Ok(Self { about, pieces, path, hint }),
+            Err(detail) => Err(OutputError::Unreadable { path, detail, hint }),
+        }
+    }
+
+    /// Its state.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: it was written as something else.
+    pub fn state(self) -> Result<Vec<u8>, OutputError> {
+        let Self { pieces, path, hint, .. } = self;
+        file::state_of(&pieces).map_err(|detail| OutputError::Unreadable { path, detail, hint })
+    }
+}
+
 /// Writes a state.
 type State<'a> = &'a mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>;
 
@@ -68,11 +98,11 @@ impl CheckpointFolder {
         })
     }
 
-    /// The last checkpoint: what it is, and its state.
+    /// The last checkpoint.
     ///
     /// # Errors
     /// [`OutputError::Unreadable`]: the folder or the file cannot be read, or the file is damaged.
-    pub fn last(&self) -> Result<Option<(About, Vec<u8>)>, OutputError> {
+    pub fn last(&self) -> Result<Option<Found>, OutputError> {
         match &self.0 {
             Kind::Local(folder) => folder.last(),
             Kind::Stored(store) => store.last(),

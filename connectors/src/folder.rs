@@ -52,8 +52,12 @@ impl Folder {
         Self::local(store.with_fsync(true).with_automatic_cleanup(true), root)
     }
 
-    /// A local folder to read.
-    pub(crate) fn open(root: &Path) -> Result<Self, OutputError> {
+    /// A folder to read.
+    pub(crate) fn open(place: &Place) -> Result<Self, OutputError> {
+        let root = match place {
+            Place::Folder(root) => root,
+            Place::Store(store) => return Ok(store.folder()),
+        };
         let store = LocalFileSystem::new_with_prefix(root);
         Self::local(store.map_err(|error| unreadable(display(root), &error, READABLE_HINT))?, root)
     }
@@ -147,11 +151,22 @@ impl Folder {
         }
     }
 
-    fn get(&self, path: &str) -> Result<Bytes, object_store::Error> {
+    /// The bytes of some files, asked for at the same time.
+    pub(crate) fn read_all(&self, paths: &[String]) -> Result<Vec<Bytes>, OutputError> {
         self.runtime.block_on(async {
-            let found = self.store.get_opts(&Location::from(path), GetOptions::default()).await?;
-            found.bytes().await
+            let ask = |path: &String| tokio::spawn(get(Arc::clone(&self.store), Location::from(path.as_str())));
+            let asked: Vec<_> = paths.iter().map(ask).collect();
+            let mut files = Vec::with_capacity(paths.len());
+            for (path, answer) in paths.iter().zip(asked) {
+                let answer = answer.await.map_err(|error| self.unreadable(path, &error))?;
+                files.push(answer.map_err(|error| self.unreadable(path, &error))?);
+            }
+            Ok(files)
         })
+    }
+
+    fn get(&self, path: &str) -> Result<Bytes, object_store::Error> {
+        self.runtime.block_on(get(Arc::clone(&self.store), Location::from(path)))
     }
 
     /// Removes a file.
@@ -194,6 +209,10 @@ impl Folder {
         let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(folder)));
         listed.map_err(|error| self.unreadable(shown, &error))
     }
+}
+
+async fn get(store: Arc<dyn ObjectStore>, path: Location) -> Result<Bytes, object_store::Error> {
+    store.get_opts(&path, GetOptions::default()).await?.bytes().await
 }
 
 fn display(path: &Path) -> String {

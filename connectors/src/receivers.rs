@@ -21,7 +21,6 @@ mod template;
 mod tests;
 mod worker;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +37,7 @@ use self::state::{Saved, StateFile};
 use self::template::Template;
 use self::worker::Worker;
 use crate::output::OutputError;
+use crate::store::Place;
 
 /// A receiver cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -86,13 +86,14 @@ pub struct Receivers {
 }
 
 impl Receivers {
-    /// Starts them. What they have got is kept in [`RECEIVERS_FOLDER`] in the output folder, so that a run that makes the same
+    /// Starts them. What they have got is kept in [`RECEIVERS_FOLDER`] in the output, so that a run that makes the same
     /// events again does not send them again.
     ///
     /// # Errors
     /// [`ReceiverError`].
-    pub fn start(settings: &[ReceiverSettings], root: &Path) -> Result<Self, ReceiverError> {
-        let workers = settings.iter().map(|settings| Worker::start(settings, root)).collect::<Result<Vec<_>, _>>()?;
+    pub fn start(settings: &[ReceiverSettings], place: impl Into<Place>) -> Result<Self, ReceiverError> {
+        let place = place.into();
+        let workers = settings.iter().map(|settings| Worker::start(settings, &place)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { workers: Arc::new(Mutex::new(workers)) })
     }
 
@@ -101,9 +102,10 @@ impl Receivers {
     ///
     /// # Errors
     /// [`ReceiverError::State`].
-    pub fn begin_anew(settings: &[ReceiverSettings], root: &Path) -> Result<(), ReceiverError> {
+    pub fn begin_anew(settings: &[ReceiverSettings], place: impl Into<Place>) -> Result<(), ReceiverError> {
+        let place = place.into();
         for ReceiverSettings { name, .. } in settings.iter().filter(|one| one.kind == ReceiverKind::Alertmanager) {
-            let written = StateFile::create(root, name).and_then(|file| file.write(&Saved::default()));
+            let written = StateFile::create(&place, name).and_then(|mut file| file.write(&Saved::default()));
             written.map_err(|source| ReceiverError::State { name: name.clone(), source })?;
         }
         Ok(())
@@ -115,7 +117,8 @@ impl Receivers {
     ///
     /// # Errors
     /// [`ReceiverError`]; nothing has changed then.
-    pub fn change(&self, settings: &[ReceiverSettings], root: &Path) -> Result<(), ReceiverError> {
+    pub fn change(&self, settings: &[ReceiverSettings], place: impl Into<Place>) -> Result<(), ReceiverError> {
+        let place = place.into();
         for one in settings {
             let unusable = |detail| ReceiverError::Template { name: one.name.clone(), detail };
             Template::of(one).map(drop).map_err(unusable)?;
@@ -128,7 +131,7 @@ impl Receivers {
                 workers.push(worker.clone());
                 continue;
             }
-            match Worker::start(one, root) {
+            match Worker::start(one, &place) {
                 Ok(worker) => new.push(worker),
                 Err(error) => {
                     new.iter().for_each(Worker::part);

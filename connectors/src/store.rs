@@ -30,6 +30,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For how long a request that failed is sent again; whoever writes decides whether it tries for longer.
 const RETRY_FOR: Duration = Duration::from_secs(4);
+/// How the address of a store begins.
+const SCHEME: &str = "s3://";
 /// The variables that name the server, first hit wins, as in the clients of others.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 
@@ -43,6 +45,20 @@ pub enum Place {
 }
 
 impl Place {
+    /// What a command is given to read: a folder, or the address of a store, which stays with whoever has it.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: see [`Store::open`].
+    pub fn to_read(name: &Path) -> Result<Self, OutputError> {
+        let Some(address) = name.to_str().filter(|name| name.starts_with(SCHEME)) else { return Ok(Self::from(name)) };
+        let address: StoreAddress = address.parse().map_err(|what: &str| OutputError::Unreadable {
+            path: address.to_owned(),
+            detail: what.to_owned(),
+            hint: STORE_HINT,
+        })?;
+        Store::open(&address).map(Self::Store)
+    }
+
     /// A part of it.
     pub(crate) fn below(&self, name: &str) -> Self {
         match self {
@@ -129,7 +145,7 @@ impl FromStr for StoreAddress {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WHAT: &str = "must be s3://BUCKET or s3://BUCKET/PREFIX";
-        let rest = text.strip_prefix("s3://").ok_or(WHAT)?;
+        let rest = text.strip_prefix(SCHEME).ok_or(WHAT)?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(is_name) {
@@ -141,7 +157,7 @@ impl FromStr for StoreAddress {
 
 impl Display for StoreAddress {
     fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(to, "s3://{}", self.bucket)?;
+        write!(to, "{SCHEME}{}", self.bucket)?;
         if self.prefix.as_ref().is_empty() { Ok(()) } else { write!(to, "/{}", self.prefix) }
     }
 }

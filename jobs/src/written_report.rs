@@ -1,4 +1,4 @@
-//! A report of an output folder: read from its tables, written as files.
+//! A report of an output: read from its tables, written as files.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::OutputReader;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_report::{Document, Records, Subject, document, html, markdown};
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow, RingRow,
@@ -42,10 +43,10 @@ impl ReportFormat {
     }
 }
 
-/// What a report needs of the tables of a folder.
-pub(crate) fn read(folder: &Path) -> Result<Records, OutputError> {
+/// What a report needs of the tables of an output.
+pub(crate) fn read(place: impl Into<Place>) -> Result<Records, OutputError> {
     let mut records = Records::default();
-    let mut reader = OutputReader::open(folder)?;
+    let mut reader = OutputReader::open(place)?;
     reader.for_each_file::<IncidentRow>(|file, rows| records.take_incidents(file, rows))?;
     reader.for_each_file::<FlagRow>(|file, rows| records.take_flags(file, rows))?;
     reader.for_each_file::<ComparisonRow>(|file, rows| records.take_comparisons(file, rows))?;

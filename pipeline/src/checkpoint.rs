@@ -20,6 +20,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
+use bytes::Bytes;
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +57,18 @@ pub struct Checkpoint {
     names: Image,
 }
 
+/// A checkpoint within the bytes in which it was found.
+#[derive(Deserialize)]
+struct Found<'a> {
+    hop: Hop,
+    #[serde(borrow)]
+    states: BTreeMap<String, Vec<parts::Found<'a>>>,
+    names: Image,
+}
+
 impl Checkpoint {
     /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// Writes its bytes.
     ///
@@ -72,13 +82,27 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If they are others.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Unreadable> {
-        parts::read("checkpoint", bytes)
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, Unreadable> {
+        let whole = bytes.into();
+        let Found { hop, states, names } = parts::read("checkpoint", &whole)?;
+        let within = |parts: Vec<parts::Found<'_>>| parts.into_iter().map(|part| part.within(&whole)).collect();
+        Ok(Self { hop, states: states.into_iter().map(|(name, parts)| (name, within(parts))).collect(), names })
     }
 
     /// The names of the states that it has.
     pub fn states(&self) -> impl Iterator<Item = &str> {
         self.states.keys().map(String::as_str)
+    }
+
+    /// The bytes of each kind of part of each state, and of the names and call paths.
+    pub fn sizes(&self) -> BTreeMap<String, usize> {
+        let mut sizes = BTreeMap::from([("names".to_owned(), self.names.size())]);
+        for (state, parts) in &self.states {
+            for part in parts {
+                *sizes.entry(format!("{state}, {}", part.kind())).or_default() += part.size();
+            }
+        }
+        sizes
     }
 
     /// The same with one state as at the beginning, to see what depends on it.

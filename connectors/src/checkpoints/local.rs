@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use super::{About, CHECKPOINTS, ENDING, KEPT, State, file};
+use super::{About, CHECKPOINTS, ENDING, Found, KEPT, State, file};
 use crate::crash::CrashPoint;
 use crate::output::OutputError;
 
@@ -22,10 +22,10 @@ impl LocalCheckpoints {
         Self { root: output.join(CHECKPOINTS) }
     }
 
-    pub(super) fn last(&self) -> Result<Option<(About, Vec<u8>)>, OutputError> {
+    pub(super) fn last(&self) -> Result<Option<Found>, OutputError> {
         let Some((_, path)) = self.files()?.pop() else { return Ok(None) };
         let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
-        file::opened(&bytes).map(Some).map_err(|detail| damaged(&path, detail))
+        Found::opened(&bytes.into(), path.display().to_string(), DAMAGED_HINT).map(Some)
     }
 
     pub(super) fn last_about(&self) -> Result<Option<About>, OutputError> {
@@ -109,17 +109,33 @@ mod tests {
     fn the_last_one_is_read_and_the_one_before_it_is_kept() {
         let output = tempfile::tempdir().unwrap();
         let folder = LocalCheckpoints::of(output.path());
-        assert_eq!((folder.last().unwrap(), folder.last_about().unwrap()), (None, None));
+        assert!(folder.last().unwrap().is_none() && folder.last_about().unwrap().is_none());
         for minutes in [5, 10, 15, 100] {
             folder.write(&about(minutes), &mut |to| to.write_all(&[u8::try_from(minutes).unwrap(); 1000])).unwrap();
-            assert_eq!(folder.last().unwrap(), Some((about(minutes), vec![u8::try_from(minutes).unwrap(); 1000])));
+            let found = folder.last().unwrap().unwrap();
+            assert_eq!(found.about, about(minutes));
+            assert_eq!(found.state().unwrap(), [u8::try_from(minutes).unwrap(); 1000]);
             assert_eq!(folder.last_about().unwrap(), Some(about(minutes)));
         }
         assert_eq!(folder.files().unwrap().len(), 2);
         assert_eq!(folder.last_through().unwrap(), Some(6000));
         fs::write(folder.root.join(UNFINISHED), "half").unwrap();
         fs::remove_file(&folder.files().unwrap()[1].1).unwrap();
-        assert_eq!(folder.last().unwrap().unwrap().0, about(15), "as the message says");
+        assert_eq!(folder.last().unwrap().unwrap().about, about(15), "as the message says");
+    }
+
+    #[test]
+    fn a_state_of_any_size_is_read_as_it_was_written() {
+        let output = tempfile::tempdir().unwrap();
+        let folder = LocalCheckpoints::of(output.path());
+        for (minutes, size) in (5..).zip([0, 1, 4 << 20, (4 << 20) + 1, 33_333_333]) {
+            let state: Vec<u8> = (0u64..).flat_map(|n| (n * n).to_le_bytes()).take(size).collect();
+            // NB: written in parts that are no pieces of the file.
+            folder
+                .write(&about(minutes), &mut |to| state.chunks(1_234_567).try_for_each(|part| to.write_all(part)))
+                .unwrap();
+            assert!(folder.last().unwrap().unwrap().state().unwrap() == state, "{size} bytes");
+        }
     }
 
     #[test]

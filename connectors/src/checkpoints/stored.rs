@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::{About, CHECKPOINTS, ENDING, KEPT, State, file};
+use super::{About, CHECKPOINTS, ENDING, Found, KEPT, State, file};
 use crate::crash::CrashPoint;
 use crate::folder::Folder;
 use crate::output::OutputError;
@@ -24,12 +24,10 @@ impl StoredCheckpoints {
         Self { folder: store.folder(), store }
     }
 
-    pub(super) fn last(&self) -> Result<Option<(About, Vec<u8>)>, OutputError> {
+    pub(super) fn last(&self) -> Result<Option<Found>, OutputError> {
         let Some((_, named)) = self.store.commits().checkpoints().pop() else { return Ok(None) };
         let path = path_of(&named.file);
-        let damaged =
-            |detail: String| OutputError::Unreadable { path: self.folder.display(&path), detail, hint: DAMAGED_HINT };
-        file::opened(&self.folder.read(&path)?).map(Some).map_err(damaged)
+        Found::opened(&self.folder.read(&path)?, self.folder.display(&path), DAMAGED_HINT).map(Some)
     }
 
     pub(super) fn last_through(&self) -> Option<i64> {

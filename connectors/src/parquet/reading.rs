@@ -1,6 +1,6 @@
-//! An output folder read back as rows.
+//! An output read back as rows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
@@ -13,21 +13,21 @@ use super::arrays::fill;
 use super::encoding::{SCHEMA_VERSION_KEY, described};
 use crate::folder::Folder;
 use crate::output::{OutputError, READABLE_HINT};
+use crate::store::Place;
 
-/// An output folder that is read table by table, and file by file: a long run has more rows than fit into memory.
+/// An output that is read table by table, and some files at a time: a long run has more rows than fit into memory.
 pub struct OutputReader {
     folder: Folder,
-    root: PathBuf,
     files_found: usize,
 }
 
 impl OutputReader {
-    /// Opens a folder.
+    /// Opens an output.
     ///
     /// # Errors
     /// [`OutputError::Unreadable`]: there is no such folder.
-    pub fn open(root: &Path) -> Result<Self, OutputError> {
-        Ok(Self { folder: Folder::open(root)?, root: root.to_owned(), files_found: 0 })
+    pub fn open(place: impl Into<Place>) -> Result<Self, OutputError> {
+        Ok(Self { folder: Folder::open(&place.into())?, files_found: 0 })
     }
 
     /// Hands each file of a table to `take`, by time: its path below the folder, and its rows by key. Instants come back as
@@ -37,9 +37,11 @@ impl OutputReader {
     /// [`OutputError::Unreadable`]: a file is damaged, has other columns or a value that does not fit its column.
     /// [`OutputError::UnsupportedVersion`]: a file was written with another version of the tables.
     pub fn for_each_file<R: TableRow>(&mut self, mut take: impl FnMut(&str, Vec<R>)) -> Result<(), OutputError> {
-        for path in self.folder.files_of(R::TABLE)? {
-            self.files_found += 1;
-            take(&path, read_file(self.folder.read(&path)?, &self.folder.display(&path))?);
+        for paths in self.folder.files_of(R::TABLE)?.chunks(FILES_AT_A_TIME) {
+            self.files_found += paths.len();
+            for (path, file) in paths.iter().zip(self.folder.read_all(paths)?) {
+                take(path, read_file(file, &self.folder.display(path))?);
+            }
         }
         Ok(())
     }
@@ -60,7 +62,7 @@ impl OutputReader {
             return Ok(());
         }
         let detail = "it holds none of fleetdiff's tables".to_owned();
-        Err(OutputError::Unreadable { path: self.root.display().to_string(), detail, hint: READABLE_HINT })
+        Err(OutputError::Unreadable { path: self.folder.display(""), detail, hint: READABLE_HINT })
     }
 }
 
@@ -99,12 +101,12 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
     Ok(tables)
 }
 
-/// Reads every row of one table of an output folder, as [`read_tables`] does; none where the table has no folder.
+/// Reads every row of one table of an output, as [`read_tables`] does; none where the table has no folder.
 ///
 /// # Errors
 /// See [`read_tables`].
-pub fn read_table<R: TableRow>(root: &Path) -> Result<Vec<R>, OutputError> {
-    OutputReader::open(root)?.rows()
+pub fn read_table<R: TableRow>(place: impl Into<Place>) -> Result<Vec<R>, OutputError> {
+    OutputReader::open(place)?.rows()
 }
 
 fn read_file<R: TableRow>(file: Bytes, path: &str) -> Result<Vec<R>, OutputError> {
@@ -138,6 +140,8 @@ pub(crate) fn each_row<R: TableRow>(file: Bytes, path: String, at_a_time: usize)
     Ok(Box::new(rows))
 }
 
+/// Files of a table that are read at a time: a store takes as long for some as for one.
+const FILES_AT_A_TIME: usize = 16;
 /// Rows of a table that are read at a time.
 const READ_ROWS: usize = 4_096;
 

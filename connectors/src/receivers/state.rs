@@ -1,14 +1,15 @@
 //! What a receiver has got, so that a service that is started again, and makes the same events again, does not send them twice.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::alertmanager::Card;
-use crate::output::{OutputError, READABLE_HINT};
+use crate::folder::Folder;
+use crate::output::OutputError;
+use crate::store::Place;
 
-/// The folder of these files in an output folder.
+/// The folder of these files in an output.
 pub const RECEIVERS_FOLDER: &str = "receivers";
 
 /// What an earlier run delivered.
@@ -21,48 +22,55 @@ pub(super) struct Saved {
 }
 
 /// The file of one receiver.
-#[derive(Debug)]
+///
+/// In a folder each run replaces the file of the one before. In a store, where an older run may still write, each has one of its own,
+/// with the next number, and removes those of before.
 pub(super) struct StateFile {
-    path: PathBuf,
+    folder: Folder,
+    own: String,
+    /// What the run before has left; the last one counts.
+    before: Vec<String>,
 }
 
 impl StateFile {
-    /// Its file in an output folder, which is created.
+    /// Its file in an output. A folder is created.
     ///
     /// # Errors
-    /// [`OutputError::Unwritable`].
-    pub(super) fn create(root: &Path, name: &str) -> Result<Self, OutputError> {
-        let folder = root.join(RECEIVERS_FOLDER);
-        std::fs::create_dir_all(&folder).map_err(|error| OutputError::unwritable(&folder, &error))?;
-        Ok(Self { path: folder.join(format!("{name}.json")) })
+    /// [`OutputError::Unwritable`]; [`OutputError::Unreadable`] from a store.
+    pub(super) fn create(place: &Place, name: &str) -> Result<Self, OutputError> {
+        let folder = Folder::create(&place.below(RECEIVERS_FOLDER))?;
+        if let Place::Folder(_) = place {
+            let own = format!("{name}.json");
+            return Ok(Self { folder, before: vec![own.clone()], own });
+        }
+        let path = |number: u64| format!("{name}/{number:010}.json");
+        let numbers = folder.names_in(name)?.into_iter().filter_map(|file| file.strip_suffix(".json")?.parse().ok());
+        let numbers: Vec<u64> = numbers.collect();
+        let own = path(numbers.last().map_or(1, |last| last + 1));
+        Ok(Self { folder, before: numbers.into_iter().map(path).collect(), own })
     }
 
-    /// What it holds; nothing if there is none.
+    /// What the run before has delivered; nothing if there was none.
     ///
     /// # Errors
     /// [`OutputError::Unreadable`].
     pub(super) fn read(&self) -> Result<Saved, OutputError> {
-        let unreadable = |detail: String| OutputError::Unreadable {
-            path: self.path.display().to_string(),
-            detail,
-            hint: READABLE_HINT,
-        };
-        match std::fs::read(&self.path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Saved::default()),
-            Err(error) => Err(unreadable(error.to_string())),
-        }
+        let Some(path) = self.before.last() else { return Ok(Saved::default()) };
+        let Some(bytes) = self.folder.read_if_there(path)? else { return Ok(Saved::default()) };
+        serde_json::from_slice(&bytes).map_err(|error| self.folder.unreadable(path, &error))
     }
 
     /// Replaces it as a whole.
     ///
     /// # Errors
     /// [`OutputError::Unwritable`].
-    pub(super) fn write(&self, saved: &Saved) -> Result<(), OutputError> {
-        let unfinished = self.path.with_extension("unfinished");
-        let text = serde_json::to_vec(saved).map_err(|error| OutputError::unwritable(&self.path, &error.into()))?;
-        let written = std::fs::write(&unfinished, text).and_then(|()| std::fs::rename(&unfinished, &self.path));
-        written.map_err(|error| OutputError::unwritable(&self.path, &error))
+    pub(super) fn write(&mut self, saved: &Saved) -> Result<(), OutputError> {
+        let text = serde_json::to_vec(saved).map_err(|error| self.folder.unwritable(&self.own, &error))?;
+        self.folder.upload(&self.own, &text.into())?;
+        for old in std::mem::take(&mut self.before).into_iter().filter(|old| *old != self.own) {
+            self.folder.remove(&old)?;
+        }
+        Ok(())
     }
 }
 
@@ -77,10 +85,11 @@ mod tests {
         let kinds = [("a", ReceiverKind::Alertmanager), ("s", ReceiverKind::Slack), ("w", ReceiverKind::Webhook)];
         let endpoint = || Endpoint::parse("http://receiver.example").unwrap();
         let settings = kinds.map(|(name, kind)| ReceiverSettings::new(name, kind, endpoint()));
-        let got = |name| StateFile::create(root.path(), name).unwrap().read().unwrap().delivered.len();
+        let place = Place::from(root.path());
+        let got = |name| StateFile::create(&place, name).unwrap().read().unwrap().delivered.len();
         for (name, _) in kinds {
             let saved = Saved { delivered: ["1".to_owned()].into(), ..Saved::default() };
-            StateFile::create(root.path(), name).unwrap().write(&saved).unwrap();
+            StateFile::create(&place, name).unwrap().write(&saved).unwrap();
         }
         Receivers::begin_anew(&settings, root.path()).unwrap();
         assert_eq!(["a", "s", "w"].map(got), [0, 1, 1]);

@@ -1,6 +1,5 @@
 //! The thread of one receiver.
 
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +14,7 @@ use super::retry::{Answer, nanos};
 use super::sample;
 use super::settings::{ReceiverKind, ReceiverSettings};
 use super::state::{Saved, StateFile};
+use crate::store::Place;
 
 /// Nothing is asked of the clock for longer than this, in case it was set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
@@ -52,10 +52,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(settings: &ReceiverSettings, root: &Path) -> Result<Self, ReceiverError> {
+    pub(super) fn start(settings: &ReceiverSettings, place: &Place) -> Result<Self, ReceiverError> {
         let name = || settings.name.clone();
         let refused = |source| ReceiverError::State { name: name(), source };
-        let file = StateFile::create(root, &settings.name).map_err(refused)?;
+        let file = StateFile::create(place, &settings.name).map_err(refused)?;
         let saved = file.read().map_err(refused)?;
         let line =
             Line::new(settings, saved, now()).map_err(|detail| ReceiverError::Template { name: name(), detail })?;
@@ -64,7 +64,7 @@ impl Worker {
         let shared = Arc::new(Shared { name: name(), state: Mutex::new(state), changed: Condvar::new() });
         let thread = std::thread::Builder::new().name(format!("receiver-{}", settings.name));
         let of_thread = Arc::clone(&shared);
-        let started = thread.spawn(move || work(&of_thread, &file));
+        let started = thread.spawn(move || work(&of_thread, file));
         started.map_err(|error| ReceiverError::Thread { name: name(), detail: error.to_string() })?;
         tracing::info!("incidents also to {}: {} at {}", settings.name, settings.kind.name(), settings.endpoint);
         Ok(Self { shared })
@@ -144,7 +144,7 @@ impl Worker {
     }
 }
 
-fn work(shared: &Shared, file: &StateFile) {
+fn work(shared: &Shared, mut file: StateFile) {
     let mut state = shared.lock();
     loop {
         if state.closing.is_some_and(|deadline| state.line.waiting() == 0 || Instant::now() >= deadline) {
@@ -169,7 +169,7 @@ fn work(shared: &Shared, file: &StateFile) {
                     log(&state.settings, &note);
                 }
                 if answer == Answer::Accepted {
-                    save(&state, shared, file);
+                    state = save(state, shared, &mut file);
                 }
                 continue;
             }
@@ -183,16 +183,19 @@ fn work(shared: &Shared, file: &StateFile) {
         let sleep = sleep.clamp(Duration::from_millis(1), LONGEST_SLEEP);
         state = shared.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
     }
-    save(&state, shared, file);
+    state = save(state, shared, &mut file);
     state.is_over = true;
     shared.changed.notify_all();
 }
 
-/// Delivery matters more than its record: without it, the next run sends some events twice.
-fn save(state: &State, shared: &Shared, file: &StateFile) {
-    if let Err(error) = file.write(&state.line.saved()) {
+/// Delivery matters more than its record: without it, the next run sends some events twice. Nobody waits for the disk or the store.
+fn save<'a>(state: MutexGuard<'a, State>, shared: &'a Shared, file: &mut StateFile) -> MutexGuard<'a, State> {
+    let saved = state.line.saved();
+    drop(state);
+    if let Err(error) = file.write(&saved) {
         tracing::warn!("receiver {}: what was delivered is not recorded: {error}", shared.name);
     }
+    shared.lock()
 }
 
 fn log(settings: &ReceiverSettings, note: &Note) {

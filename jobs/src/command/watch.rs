@@ -120,7 +120,8 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
     match standby::take_folder(&loaded.configuration.output.folder, args.standby, &stop)? {
         Some(lock) => {
             generation::settle(lock.root(), &loaded, args.new_generation)?;
-            serve(args, &loaded, Start { lock, partitions, company, stop, asked, log: log.clone() })
+            let place = place(&loaded.configuration)?;
+            serve(args, &loaded, Start { lock, place, partitions, company, stop, asked, log: log.clone() })
         }
         None => Ok(()),
     }
@@ -130,6 +131,8 @@ pub(crate) fn run(args: &WatchArgs, log: &Log) -> Result<(), Failure> {
 struct Start {
     /// The output folder is its own.
     lock: FolderLock,
+    /// Where its output is kept.
+    place: Place,
     /// If they are known already.
     partitions: Option<Partitions>,
     /// The processes of which it is the first, if there are others.
@@ -143,10 +146,10 @@ struct Start {
 
 /// Runs the service on a folder that is its own. The folder is another's only once receivers have what they get.
 fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure> {
-    let Start { lock, partitions, company, stop, asked, log } = start;
+    let Start { lock, place, partitions, company, stop, asked, log } = start;
     let configuration = &loaded.configuration;
     let config = configuration.dataflow();
-    let receivers = Receivers::start(&loaded.receivers, lock.root()).map_err(Failure::of_receiver)?;
+    let receivers = Receivers::start(&loaded.receivers, &place).map_err(Failure::of_receiver)?;
     // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
     let terms = Terms { clock: config.clock(), idle_after };
@@ -154,7 +157,6 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
     let console = Console::new(Pulse::default(), receivers.clone(), terms, in_use);
     let latencies = Latencies::new();
     let partitions = partitions.map_or_else(|| Partitions::ask(configuration), Ok)?;
-    let place = place(configuration)?;
     // NB: in this order. What cannot be gone on from must not take the store and the topic of alerts from another.
     let checkpointing = open_checkpoints(configuration, &place, args.until_end, &console)?;
     let patience = match args.until_end {
@@ -171,9 +173,10 @@ fn serve(args: &WatchArgs, loaded: &Loaded, start: Start) -> Result<(), Failure>
         Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
     let ticker = show(configuration, args.until_end, &console, &latencies)?;
     let taking = decisions::Limiter { limits: limits.clone(), decisions: decisions.clone(), clock: config.clock() };
-    let (console_of_reload, in_company) = (Arc::clone(&console), company.is_some());
-    let takers =
-        Takers { console: console_of_reload, guidance, receivers: receivers.clone(), limits: taking, in_company, log };
+    let takers = {
+        let (console, receivers, place) = (Arc::clone(&console), receivers.clone(), place.clone());
+        Takers { console, guidance, receivers, limits: taking, place, in_company: company.is_some(), log }
+    };
     let origin = Origin { file: args.config.clone(), flags: args.flags.clone() };
     let reload = asked.map(|asked| Reload::start(origin, loaded.clone(), takers, asked)).transpose()?;
     let sources = sources(configuration, partitions, args.until_end, checkpointing.begun_with())?;

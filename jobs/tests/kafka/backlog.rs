@@ -28,6 +28,8 @@ const RECORDS: u64 = 150_000;
 const MOST: u64 = 256 << 20;
 /// What any number of them may take: what most machines of a fleet can spare.
 const MOST_OF_ALL: u64 = 1 << 30;
+/// Hops of which records are sent before it is asked whether they are stored.
+const AT_ONCE: usize = 20;
 /// How far the first partition is behind the others: six hours, or half of what there is if that is less.
 const BEHIND: u64 = 2160;
 
@@ -67,17 +69,21 @@ fn profile(pod: usize, hop: u64, behind: u64) -> Profile {
     }
 }
 
+/// The record of a pod's profile in a hop.
+fn record(pod: usize, hop: u64, behind: u64) -> Record {
+    let profile = profile(pod, hop, behind);
+    let partition = i32::try_from(pod % PARTITIONS).unwrap();
+    let (at, payload) = (profile.window.end.0 / 1_000_000, delta::encode(&[profile]));
+    Record { partition, at, payload, headers: None }
+}
+
 /// Sends one record a profile, hop after hop.
 fn send(hops: u64, behind: u64) {
     let sender = Sender::to(brokers(), TOPIC);
-    for hop in 0..hops {
-        let records = (0..PODS).map(|pod| {
-            let profile = profile(pod, hop, behind);
-            let partition = i32::try_from(pod % PARTITIONS).unwrap();
-            let (at, payload) = (profile.window.end.0 / 1_000_000, delta::encode(&[profile]));
-            Record { partition, at, payload, headers: None }
-        });
-        sender.send(&records.collect::<Vec<_>>());
+    for first in (0..hops).step_by(AT_ONCE) {
+        let hops = (first..hops).take(AT_ONCE);
+        let records: Vec<Record> = hops.flat_map(|hop| (0..PODS).map(move |pod| record(pod, hop, behind))).collect();
+        sender.send(&records);
     }
 }
 

@@ -10,6 +10,7 @@ use fleetdiff_connectors::crash::{CrashPoint, VARIABLE};
 use serde_json::Value;
 
 use crate::company::Company;
+use crate::hook::Hook;
 use crate::program::{command, succeed, text};
 use crate::results::{read_alerts, with_topic};
 use crate::s3::S3;
@@ -54,6 +55,14 @@ impl Stored {
         wait_for(what, &log, || read(&log).contains(what));
     }
 
+    /// The report of an output, a folder or a store.
+    fn report(&self, output: &str) -> String {
+        let mut program = command(&["report", output, "--output", "-", "--format", "markdown"]);
+        let ended = program.envs(self.server.variables()).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        String::from_utf8(ended.stdout).unwrap()
+    }
+
     /// Writes what is left, and compares everything with an undisturbed run into a folder.
     fn ends_as_one(&self, alerts: &str) {
         let last = self.start("last", alerts, &["--until-end"], None);
@@ -73,8 +82,45 @@ impl Stored {
             assert!(got[path] == *bytes, "{} has other bytes", path.display());
         }
         with_topic(&copy, alerts).assert_same(&with_topic(&whole, &of_whole), self.name);
+        assert_eq!(self.report(&self.store), self.report(text(&whole)));
         println!("{}: {} files of equal bytes, {} alerts", self.name, expected.len(), read_alerts(alerts).len());
     }
+}
+
+/// What a webhook has accepted, as events.
+fn accepted(hook: &Hook) -> Vec<Value> {
+    let requests = hook.requests().into_iter().filter(|request| request.accepted);
+    requests.map(|request| serde_json::from_str(&request.body).unwrap()).collect()
+}
+
+#[test]
+fn what_receivers_have_got_is_in_the_store_too() {
+    let (stored, hook) = (Stored::new("received-store"), Hook::start(Vec::new()));
+    let config = stored.scratch.path().join("fleetdiff.toml");
+    let url = hook.url("/hook");
+    let receiver =
+        format!("[[receivers]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{url}\"\nmaximum_age = \"0s\"\n");
+    fs::write(&config, receiver).unwrap();
+    let of_receiver = ["--config", text(&config)];
+    let states = || {
+        let objects = stored.server.objects("received-store").into_iter();
+        objects.filter(|object| object.starts_with("of/one/receivers/")).collect::<Vec<_>>()
+    };
+    stored.publish(0, 300);
+    let first = stored.start("first", "received-store-alerts", &of_receiver, None);
+    wait_for("an event", &stored.log("first"), || !accepted(&hook).is_empty());
+    assert_eq!(stop(first, "TERM"), Some(0), "{}", read(&stored.log("first")));
+    assert_eq!(states(), ["of/one/receivers/hook/0000000001.json"]);
+    let before = accepted(&hook);
+    stored.publish(300, 10_000);
+    let second = stored.start("second", "received-store-alerts", &[&of_receiver[..], &["--until-end"]].concat(), None);
+    assert_eq!(second.wait_with_output().unwrap().status.code(), Some(0), "{}", read(&stored.log("second")));
+    assert_eq!(states(), ["of/one/receivers/hook/0000000002.json"]);
+    let is_incident = |alert: &Value| alert["type"].as_str().unwrap().starts_with("dev.fleetdiff.incident.");
+    let sent: Vec<Value> = read_alerts("received-store-alerts").into_iter().filter(is_incident).collect();
+    let ids = |events: &[Value]| events.iter().map(|event| event["id"].to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(&accepted(&hook)), ids(&sent), "each once, in the order of the topic");
+    assert!(sent.len() > before.len(), "the second machine has announced nothing");
 }
 
 /// The decisions among the commits, as the log of a folder has them.

@@ -24,6 +24,12 @@ impl Image {
         Self { names: table.numbered(), paths }
     }
 
+    /// The bytes of names, and of what each call path adds to another.
+    pub(super) fn size(&self) -> usize {
+        let names: usize = self.names.iter().map(|(number, name)| size_of_val(number) + name.len()).sum();
+        names + size_of_val(self.paths.as_slice())
+    }
+
     pub(super) fn table(&self) -> Result<FunctionTable, Unreadable> {
         FunctionTable::of(&self.names, &self.paths)
             .ok_or_else(|| Unreadable { state: "names".to_owned(), detail: "a number is given twice".to_owned() })

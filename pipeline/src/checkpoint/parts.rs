@@ -1,5 +1,6 @@
 //! Parts of states, as bytes.
 
+use bytes::Bytes;
 use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::time::Hop;
 use serde::de::DeserializeOwned;
@@ -19,8 +20,17 @@ pub(super) enum Place {
 pub(super) struct Part {
     kind: String,
     place: Place,
-    #[serde(with = "serde_bytes")]
-    bytes: Vec<u8>,
+    bytes: Bytes,
+}
+
+impl Part {
+    pub(super) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 /// Takes the parts of a state on one worker.
@@ -59,7 +69,7 @@ impl Saving {
     }
 
     fn put(&mut self, kind: &'static str, place: Place, part: &impl Serialize) {
-        self.parts.push(Part { kind: kind.to_owned(), place, bytes: bytes_of(part) });
+        self.parts.push(Part { kind: kind.to_owned(), place, bytes: bytes_of(part).into() });
     }
 
     /// No run could go on from this state: there is no checkpoint here.
@@ -107,6 +117,21 @@ impl Loading<'_> {
     }
 }
 
+/// A part whose bytes are not copied from those in which it was found.
+#[derive(Deserialize)]
+pub(super) struct Found<'a> {
+    kind: &'a str,
+    place: Place,
+    #[serde(with = "serde_bytes")]
+    bytes: &'a [u8],
+}
+
+impl Found<'_> {
+    pub(super) fn within(self, whole: &Bytes) -> Part {
+        Part { kind: self.kind.to_owned(), place: self.place, bytes: whole.slice_ref(self.bytes) }
+    }
+}
+
 pub(super) fn bytes_of(part: &impl Serialize) -> Vec<u8> {
     #[expect(
         clippy::expect_used,
@@ -115,7 +140,7 @@ pub(super) fn bytes_of(part: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(part).expect("a state has only types that postcard can write")
 }
 
-pub(super) fn read<T: DeserializeOwned>(state: &str, bytes: &[u8]) -> Result<T, Unreadable> {
+pub(super) fn read<'a, T: Deserialize<'a>>(state: &str, bytes: &'a [u8]) -> Result<T, Unreadable> {
     let unreadable = |detail: String| Unreadable { state: state.to_owned(), detail };
     let (read, rest) = postcard::take_from_bytes(bytes).map_err(|error| unreadable(error.to_string()))?;
     if rest.is_empty() { Ok(read) } else { Err(unreadable(format!("{} bytes too many", rest.len()))) }

@@ -16,6 +16,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 
 use super::bucket::{Addition, Age, BucketState, KeptSizes, StratumKey, square};
 use super::encoding::{Entry, decode, encode};
@@ -111,11 +112,13 @@ struct Kept {
     sizes: KeptSizes,
     pods: BTreeSet<PodId>,
     /// Counts by place in columns, see [`super::encoding`].
+    #[serde(with = "serde_bytes")]
     sums: Vec<u8>,
     /// Pairs of samples of a profile that share a function, by place in columns.
+    #[serde(with = "serde_bytes")]
     pairs: Vec<u8>,
     /// Counts by the process's function numbers that are not summed yet.
-    waiting: Vec<Vec<u8>>,
+    waiting: Vec<ByteBuf>,
 }
 
 /// What pods of one age of builds that no longer run showed on one kind of machine at one hour of the day.
@@ -177,7 +180,7 @@ impl Archive {
         kept.sizes.samples += addition.samples;
         kept.sizes.hop_squares += square(addition.samples);
         kept.pods.insert(addition.pod);
-        kept.waiting.push(addition.functions);
+        kept.waiting.push(addition.functions.into());
         if kept.waiting.len() >= WAITING {
             kept.add_up(functions);
         }
@@ -235,7 +238,10 @@ impl Archive {
     /// Bytes of counts.
     pub fn size(&self) -> usize {
         let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());
-        kept.map(|kept| kept.sums.len() + kept.pairs.len() + kept.waiting.iter().map(Vec::len).sum::<usize>()).sum()
+        kept.map(|kept| {
+            kept.sums.len() + kept.pairs.len() + kept.waiting.iter().map(|bytes| bytes.len()).sum::<usize>()
+        })
+        .sum()
     }
 
     /// Sums the waiting additions: the hour is over, and most of its buckets get no more before tomorrow.

@@ -80,7 +80,7 @@ fn regression_what_is_kept_is_what_an_earlier_build_of_this_layout_has_kept() {
     }
     let kept = std::fs::read(&file).unwrap_or_else(|error| panic!("{file}: {error}; write it: {write}"));
     let kept = zstd::decode_all(&*kept).unwrap();
-    let read = |bytes: &[u8]| Checkpoint::from_bytes(bytes).map(|checkpoint| checkpoint.hop);
+    let read = |bytes: &[u8]| Checkpoint::from_bytes(bytes.to_vec()).map(|checkpoint| checkpoint.hop);
     assert_eq!(read(&kept).ok(), read(&now).ok(), "layout {layout}: {write}");
     assert!(kept == now, "what is kept has changed: raise Checkpoint::FORMAT, now {layout}, and then {write}");
 }

@@ -144,7 +144,7 @@ impl Taken {
 
     /// Goes on from one of the checkpoints, which `number` chooses, with other workers: the rows must be the same. Gives the run.
     pub fn go_on(&self, number: usize, workers: Workers, what: &str) -> Self {
-        let checkpoint = Checkpoint::from_bytes(&self.bytes(number % self.count())).unwrap();
+        let checkpoint = Checkpoint::from_bytes(self.bytes(number % self.count())).unwrap();
         let from = checkpoint.hop;
         let every = 1 + u64::try_from(number).unwrap() % 7;
         let of = (&self.config, &*self.partitions);

@@ -183,7 +183,9 @@ fn checkpoints_are_those_that_are_committed() {
     let of_first = CheckpointFolder::of(Place::Store(first.clone()));
     for minutes in [5, 10, 15] {
         of_first.write(&about(minutes), |to| to.write_all(&[7; 12_000_000])).unwrap();
-        assert_eq!(of_first.last().unwrap().unwrap(), (about(minutes), vec![7; 12_000_000]));
+        let found = of_first.last().unwrap().unwrap();
+        assert_eq!(found.about, about(minutes));
+        assert!(found.state().unwrap() == vec![7; 12_000_000]);
     }
     assert_eq!(objects(&inner), ["600-1.checkpoint", "900-1.checkpoint"]);
     // A run was ended before its commit, and a newer one is about to make its own.
@@ -197,12 +199,16 @@ fn checkpoints_are_those_that_are_committed() {
     // It has read the log when none was there: three commits have been removed and made since.
     assert_eq!(second.commits().take().unwrap(), 2);
     let of_second = CheckpointFolder::of(Place::Store(second));
-    assert_eq!(of_second.last().unwrap().unwrap(), (about(20), b"20".to_vec()));
+    let found = of_second.last().unwrap().unwrap();
+    assert_eq!((found.about.clone(), found.state().unwrap()), (about(20), b"20".to_vec()));
     assert_eq!(of_first.write(&about(25), |to| to.write_all(b"25")).unwrap_err().code(), "output_superseded");
     assert_eq!(of_second.last_through().unwrap(), Some(about(20).through));
     of_second.write(&about(25), |to| to.write_all(b"of the second")).unwrap();
     assert_eq!(objects(&inner), ["1200-1.checkpoint", "1500-2.checkpoint"], "that of the first was never committed");
-    assert_eq!(CheckpointFolder::of(Place::Store(reliable(&inner))).last().unwrap().unwrap().1, b"of the second");
+    assert_eq!(
+        CheckpointFolder::of(Place::Store(reliable(&inner))).last().unwrap().unwrap().state().unwrap(),
+        b"of the second"
+    );
 }
 
 /// Runs that take a store from each other, in threads, while answers are lost.
@@ -257,8 +263,9 @@ fn regression_whatever_answers_are_lost_no_run_commits_after_a_newer_one_has_tak
             assert!(missing.iter().all(|number| found.iter().filter(|of| *of == number).count() == 1), "seed {seed}");
             assert!(found.is_sorted() && found.len() <= count.len() + 1, "seed {seed}: {found:?} of {count:?}");
         }
-        if let Some((about, state)) = CheckpointFolder::of(Place::Store(log)).last().unwrap() {
-            assert_eq!(about.through.0.to_le_bytes().as_slice(), state, "a checkpoint of another run");
+        if let Some(found) = CheckpointFolder::of(Place::Store(log)).last().unwrap() {
+            let through = found.about.through.0.to_le_bytes();
+            assert_eq!(through.as_slice(), found.state().unwrap(), "a checkpoint of another run");
         }
     }
     println!("{ended} of 160 runs were ended by another, {commits} commits");

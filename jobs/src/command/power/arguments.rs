@@ -29,8 +29,8 @@ pub(crate) struct PowerArgs {
     /// variation [default: 5%]
     #[arg(long, help_heading = FLEET, value_name = "FRACTION", alias = "tau", value_parser = spread)]
     pub(crate) cv: Option<f64>,
-    /// Take pods, samples and variation of each cell from the output folder of an earlier run; the flags above override them
-    #[arg(long, help_heading = FLEET, value_name = "DIR")]
+    /// Take pods, samples and variation of each cell from the output of an earlier run, a folder or s3://BUCKET/PREFIX; the flags above override them
+    #[arg(long, help_heading = FLEET, value_name = "OUTPUT")]
     pub(crate) from: Option<PathBuf>,
     /// Share of all samples that the function has
     #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]

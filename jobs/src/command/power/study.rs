@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fleetdiff_connectors::parquet::read_table;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
@@ -79,9 +80,9 @@ impl Study {
 /// Each cell of each comparison at the last look of an earlier run: self counts if there are any.
 ///
 /// # Errors
-/// The folder cannot be read, or no cell in it has samples of both builds.
+/// The output cannot be read, or no cell in it has samples of both builds.
 pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
-    let rows: Vec<ComparisonRow> = read_table(folder)?;
+    let rows: Vec<ComparisonRow> = read_table(&Place::to_read(folder)?)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
     // History gave its samples over another time than the window.
     for row in rows.iter().filter(|row| row.base_kind == BaseKind::Concurrent) {
@@ -95,7 +96,7 @@ pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let cells = shown.flat_map(|(_, cells)| cells.values().filter(|row| cells.len() == 1 || !row.cell.is_over_all()));
     let studies: Vec<Study> = cells.filter_map(|row| Study::of(row)).collect();
     if studies.is_empty() {
-        let hint = "--from takes the output folder of a run in which a comparison was open";
+        let hint = "--from takes the output of a run in which a comparison was open";
         return Err(Failure::with_hint(format!("no cell in {} has samples of two builds", folder.display()), hint));
     }
     Ok(studies)

@@ -157,11 +157,12 @@ pub(super) fn hops(every: Duration, clock: HopClock) -> Option<u64> {
 
 /// The last checkpoint, if this program can go on from it.
 fn last(folder: &CheckpointFolder, owner: &Owner<'_>) -> Result<Option<Checkpoint>, Failure> {
-    let Some((about, state)) = folder.last()? else { return Ok(None) };
+    let Some(found) = folder.last()? else { return Ok(None) };
+    let about = &found.about;
     let through = rfc3339(about.through);
     let own = About::new(Checkpoint::FORMAT, owner.configuration.clone(), about.through);
     OutputError::refuse_other_settings(owner.place, &about.configuration, &own.configuration)?;
-    if about != own {
+    if *about != own {
         tracing::warn!(
             "the checkpoint of {through} was written by {} (layout {}), this is {} (layout {}): the topic is read from its beginning",
             about.program,
@@ -171,7 +172,7 @@ fn last(folder: &CheckpointFolder, owner: &Owner<'_>) -> Result<Option<Checkpoin
         );
         return Ok(None);
     }
-    let checkpoint = Checkpoint::from_bytes(&state).map_err(|error| {
+    let checkpoint = Checkpoint::from_bytes(found.state()?).map_err(|error| {
         Failure::with_hint(error, "remove the folder of checkpoints, so that the topic is read from its beginning")
     })?;
     tracing::info!("going on from the checkpoint of {through}");

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fleetdiff_connectors::receivers::Receivers;
+use fleetdiff_connectors::store::Place;
 use fleetdiff_pipeline::run::wall::wall_now;
 
 use super::console::Console;
@@ -41,6 +42,8 @@ pub(crate) struct Takers {
     pub(crate) guidance: GuidanceLog,
     pub(crate) receivers: Receivers,
     pub(crate) limits: Limiter,
+    /// Where receivers keep what they have got.
+    pub(crate) place: Place,
     /// Whether other processes count too, which would not hear of other limits.
     pub(crate) in_company: bool,
     pub(crate) log: Log,
@@ -133,12 +136,11 @@ impl Follower {
 
     /// Has everything else taken, or nothing.
     fn take(&self, new: &Loaded) -> Result<Loaded, String> {
-        let Takers { receivers, guidance, limits, in_company, .. } = &self.takers;
+        let Takers { receivers, guidance, limits, place, in_company, .. } = &self.takers;
         if *in_company && new.configuration.dataflow.limits != self.in_use.configuration.dataflow.limits {
             return Err("limits of a service in several processes change only when all are started again".to_owned());
         }
-        let folder = &self.in_use.configuration.output.folder;
-        receivers.change(&new.receivers, folder).map_err(|error| error.to_string())?;
+        receivers.change(&new.receivers, place).map_err(|error| error.to_string())?;
         let texts = &new.configuration.alerts.guidance;
         let logged = guidance.change(texts).map_err(|error| error.to_string());
         let logged = logged.and_then(|()| {
@@ -149,7 +151,7 @@ impl Follower {
             })
         });
         if let Err(error) = logged {
-            let back = receivers.change(&self.in_use.receivers, folder);
+            let back = receivers.change(&self.in_use.receivers, place);
             let back =
                 back.map_or_else(|error| format!(", nor can receivers be as before: {error}"), |()| String::new());
             return Err(format!("{error}{back}"));
