@@ -24,6 +24,8 @@ struct Stored {
     name: &'static str,
     server: S3,
     store: String,
+    /// For how long its archive is kept; each hop takes the server several requests.
+    archive: &'static str,
     scratch: tempfile::TempDir,
 }
 
@@ -31,7 +33,12 @@ impl Stored {
     fn new(name: &'static str) -> Self {
         let server = S3::start();
         server.make(name);
-        Self { name, server, store: format!("s3://{name}/of/one"), scratch: tempfile::tempdir().unwrap() }
+        let (store, scratch) = (format!("s3://{name}/of/one"), tempfile::tempdir().unwrap());
+        Self { name, server, store, archive: "24h", scratch }
+    }
+
+    fn without_archive(name: &'static str) -> Self {
+        Self { archive: "0s", ..Self::new(name) }
     }
 
     fn log(&self, machine: &str) -> PathBuf {
@@ -40,7 +47,7 @@ impl Stored {
 
     fn start(&self, machine: &str, alerts: &str, more: &[&str], crash: Option<&str>) -> Child {
         let folder = self.scratch.path().join(machine);
-        let own = ["--store", &self.store, "--archive-keep", "24h"];
+        let own = ["--store", &self.store, "--archive-keep", self.archive];
         let mut program = command(&watch(self.name, &folder, alerts, &[&own, more].concat()));
         program.envs(self.server.variables()).envs(crash.map(|point| (VARIABLE, point)));
         program.stdout(Stdio::null()).stderr(fs::File::create(self.log(machine)).unwrap()).spawn().unwrap()
@@ -95,7 +102,7 @@ fn accepted(hook: &Hook) -> Vec<Value> {
 
 #[test]
 fn what_receivers_have_got_is_in_the_store_too() {
-    let (stored, hook) = (Stored::new("received-store"), Hook::start(Vec::new()));
+    let (stored, hook) = (Stored::without_archive("received-store"), Hook::start(Vec::new()));
     let config = stored.scratch.path().join("fleetdiff.toml");
     let url = hook.url("/hook");
     let receiver =
@@ -106,13 +113,14 @@ fn what_receivers_have_got_is_in_the_store_too() {
         let objects = stored.server.objects("received-store").into_iter();
         objects.filter(|object| object.starts_with("of/one/receivers/")).collect::<Vec<_>>()
     };
-    stored.publish(0, 300);
+    // Some incidents begin before that, and others after it.
+    stored.publish(0, 200);
     let first = stored.start("first", "received-store-alerts", &of_receiver, None);
     wait_for("an event", &stored.log("first"), || !accepted(&hook).is_empty());
     assert_eq!(stop(first, "TERM"), Some(0), "{}", read(&stored.log("first")));
     assert_eq!(states(), ["of/one/receivers/hook/0000000001.json"]);
     let before = accepted(&hook);
-    stored.publish(300, 10_000);
+    stored.publish(200, 10_000);
     let second = stored.start("second", "received-store-alerts", &[&of_receiver[..], &["--until-end"]].concat(), None);
     assert_eq!(second.wait_with_output().unwrap().status.code(), Some(0), "{}", read(&stored.log("second")));
     assert_eq!(states(), ["of/one/receivers/hook/0000000002.json"]);
