@@ -137,7 +137,10 @@ pub(super) fn bytes_of(part: &impl Serialize) -> Vec<u8> {
         clippy::expect_used,
         reason = "it fails only for types that do not say their lengths, of which no state has any"
     )]
-    postcard::to_stdvec(part).expect("a state has only types that postcard can write")
+    let mut bytes = postcard::to_stdvec(part).expect("a state has only types that postcard can write");
+    // NB: it has grown by doubling, and states are as large as all that the run holds.
+    bytes.shrink_to_fit();
+    bytes
 }
 
 pub(super) fn read<'a, T: Deserialize<'a>>(state: &str, bytes: &'a [u8]) -> Result<T, Unreadable> {

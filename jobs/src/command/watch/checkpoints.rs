@@ -197,7 +197,7 @@ impl Files {
             Ok(bytes) => {
                 self.has_failed = false;
                 self.console.done().checkpoint = Some(CheckpointDone { through, at: wall_now(), bytes });
-                tracing::debug!(bytes, "checkpoint of {}", rfc3339(through));
+                tracing::debug!(bytes, state = ?checkpoint.sizes(), "checkpoint of {}", rfc3339(through));
             }
             // NB: the output says so at the next hop, and ends the run.
             Err(OutputError::Superseded { .. }) => {}
