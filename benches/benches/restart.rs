@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         (_, true) => &[1, 6, 72],
     };
     say(
-        "medium, 10 % in every cell, 2 workers; a window of 30 minutes, evaluated every minute, lateness 30 s, history of a week",
+        "medium, 10 % in every cell, 2 workers; a window of 30 minutes, evaluated every minute after the start, lateness 30 s, history of a week",
     );
     say(
         "  hours  in use, MB  peak, MB  state, MB  file, MB  written, ms   read, ms  first hop, ms  records read again and new",
@@ -86,7 +86,7 @@ fn measure(hours: u64) -> String {
     let first_hop = first_hop.expect("a hop was closed").as_millis();
     let mb = |bytes: usize| bytes >> 20;
     for (part, bytes) in sizes.into_iter().filter(|(_, bytes)| *bytes > 1 << 20) {
-        say(&format!("        {part}: {} MB", bytes >> 20));
+        say(&format!("        {part}: {} MB", mb(bytes)));
     }
     format!(
         "  {hours:>5} {:>11} {:>9} {:>10} {:>9} {:>12} {read:>10.0} {first_hop:>14} {records:>30}",

@@ -1,7 +1,7 @@
 //! A service with receivers: what it has announced reaches them though they fail and it is stopped, and nothing twice.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::hook::{Act, Hook};
 use crate::program::{start, succeed, text};
@@ -13,8 +13,17 @@ fn announced(output: &Path) -> Vec<String> {
     lines.lines().filter(|line| line.contains("dev.fleetdiff.incident.")).map(str::to_owned).collect()
 }
 
+/// A configuration in a folder, with a webhook as its receiver. Events may be of any age: what is generated happened long ago.
+pub fn configured(folder: &Path, hook: &Hook) -> PathBuf {
+    let (config, url) = (folder.join("fleetdiff.toml"), hook.url("/hunter2hunter2"));
+    let receiver =
+        format!("[[receivers]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{url}\"\nmaximum_age = \"0s\"\n");
+    fs::write(&config, receiver).unwrap();
+    config
+}
+
 /// What the webhook has accepted, in order.
-fn accepted(hook: &Hook) -> Vec<String> {
+pub fn accepted(hook: &Hook) -> Vec<String> {
     hook.requests().into_iter().filter(|request| request.accepted).map(|request| request.body).collect()
 }
 
@@ -22,12 +31,7 @@ fn accepted(hook: &Hook) -> Vec<String> {
 fn a_service_that_is_stopped_and_started_again_sends_each_event_once() {
     let (scratch, hook) = (tempfile::tempdir().unwrap(), Hook::start(vec![Act::Answer(503, "busy"), Act::Close]));
     let (output, log) = (scratch.path().join("live"), scratch.path().join("log"));
-    let config = scratch.path().join("fleetdiff.toml");
-    // What is generated happened long ago.
-    let url = hook.url("/hunter2hunter2");
-    let receiver =
-        format!("[[receivers]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{url}\"\nmaximum_age = \"0s\"\n");
-    fs::write(&config, receiver).unwrap();
+    let config = configured(scratch.path(), &hook);
     let of_receiver = ["--config", text(&config)];
 
     generate("received", "5m", "3");

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::company::Company;
 use crate::hook::Hook;
 use crate::program::{command, succeed, text};
+use crate::receivers::{accepted, configured};
 use crate::results::{read_alerts, with_topic};
 use crate::s3::S3;
 use crate::service::{stop, wait_for};
@@ -94,20 +95,10 @@ impl Stored {
     }
 }
 
-/// What a webhook has accepted, as events.
-fn accepted(hook: &Hook) -> Vec<Value> {
-    let requests = hook.requests().into_iter().filter(|request| request.accepted);
-    requests.map(|request| serde_json::from_str(&request.body).unwrap()).collect()
-}
-
 #[test]
 fn what_receivers_have_got_is_in_the_store_too() {
     let (stored, hook) = (Stored::without_archive("received-store"), Hook::start(Vec::new()));
-    let config = stored.scratch.path().join("fleetdiff.toml");
-    let url = hook.url("/hook");
-    let receiver =
-        format!("[[receivers]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{url}\"\nmaximum_age = \"0s\"\n");
-    fs::write(&config, receiver).unwrap();
+    let config = configured(stored.scratch.path(), &hook);
     let of_receiver = ["--config", text(&config)];
     let states = || {
         let objects = stored.server.objects("received-store").into_iter();
@@ -127,7 +118,8 @@ fn what_receivers_have_got_is_in_the_store_too() {
     let is_incident = |alert: &Value| alert["type"].as_str().unwrap().starts_with("dev.fleetdiff.incident.");
     let sent: Vec<Value> = read_alerts("received-store-alerts").into_iter().filter(is_incident).collect();
     let ids = |events: &[Value]| events.iter().map(|event| event["id"].to_string()).collect::<Vec<_>>();
-    assert_eq!(ids(&accepted(&hook)), ids(&sent), "each once, in the order of the topic");
+    let got: Vec<Value> = accepted(&hook).iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(ids(&got), ids(&sent), "each once, in the order of the topic");
     assert!(sent.len() > before.len(), "the second machine has announced nothing");
 }
 
