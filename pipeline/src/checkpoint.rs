@@ -68,7 +68,7 @@ struct Found<'a> {
 
 impl Checkpoint {
     /// The layout of states. It grows with every change of what is kept, so that nothing is read as something else.
-    pub const FORMAT: u32 = 4;
+    pub const FORMAT: u32 = 5;
 
     /// Writes its bytes.
     ///

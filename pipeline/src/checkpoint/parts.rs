@@ -112,8 +112,18 @@ impl Loading<'_> {
         own.map(|part| self.read(part)).collect()
     }
 
+    /// What a part of a kind says cannot be.
+    pub fn unreadable(&self, kind: &str, detail: String) -> Unreadable {
+        Unreadable { state: self.state(kind), detail }
+    }
+
+    /// How messages name the parts of a kind.
+    fn state(&self, kind: &str) -> String {
+        format!("{}, {kind}", self.name)
+    }
+
     fn read<T: DeserializeOwned>(&self, part: &Part) -> Result<T, Unreadable> {
-        read(&format!("{}, {}", self.name, part.kind), &part.bytes)
+        read(&self.state(&part.kind), &part.bytes)
     }
 }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::bucket::{Addition, Age, BucketState, KeptSizes, StratumKey, square};
-use super::encoding::{Entry, decode, encode};
+use super::encoding::{Entry, add_up, decode, encode};
 use super::functions::CellFunctions;
 
 const HOURS_OF_DAY: u64 = 24;
@@ -280,18 +280,12 @@ fn buckets(slots: &[&Slot], functions: &CellFunctions) -> Vec<(Bucket, BucketSta
     kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
 }
 
-/// By place: self and total.
-type Sums = Vec<(u64, u64)>;
-
 impl Kept {
     fn add_up(&mut self, functions: &CellFunctions) {
-        let (mut counts, mut pairs) = (vec![(0, 0); functions.len()], vec![(0, 0); functions.len()]);
-        let add = |sums: &mut Sums, place: usize, entry: Entry| {
-            sums[place] = (sums[place].0.saturating_add(entry.own), sums[place].1.saturating_add(entry.total));
-        };
-        self.for_each_count(functions, |place, entry| add(&mut counts, place, entry));
-        self.for_each_pairs(functions, |place, entry| add(&mut pairs, place, entry));
-        (self.sums, self.pairs) = (as_bytes(counts), as_bytes(pairs));
+        let (mut counts, mut pairs) = (Vec::new(), Vec::new());
+        self.for_each_count(functions, |place, entry| counts.extend(at_place(place, entry)));
+        self.for_each_pairs(functions, |place, entry| pairs.extend(at_place(place, entry)));
+        (self.sums, self.pairs) = (summed(counts), summed(pairs));
         self.waiting = Vec::new();
     }
 
@@ -328,14 +322,19 @@ fn by_place(bytes: &[u8]) -> impl Iterator<Item = (usize, Entry)> + '_ {
     decode(bytes).filter_map(|entry| Some((usize::try_from(entry.function).ok()?, entry)))
 }
 
-fn as_bytes(sums: Sums) -> Vec<u8> {
-    let entries = (0u32..).zip(sums).filter(|(_, (_, total))| *total > 0);
-    let entries = entries.map(|(function, (own, total))| Entry {
-        function,
-        own: own.min(MOST_KEPT),
-        total: total.min(MOST_KEPT),
-    });
-    let mut bytes = encode(&entries.collect::<Vec<_>>());
+/// An entry whose function is its place in columns.
+fn at_place(place: usize, entry: Entry) -> Option<Entry> {
+    Some(Entry { function: u32::try_from(place).ok()?, ..entry })
+}
+
+/// Entries by place as bytes, those of one place summed.
+fn summed(mut entries: Vec<Entry>) -> Vec<u8> {
+    add_up(&mut entries);
+    entries.retain(|entry| entry.total > 0);
+    for entry in &mut entries {
+        (entry.own, entry.total) = (entry.own.min(MOST_KEPT), entry.total.min(MOST_KEPT));
+    }
+    let mut bytes = encode(&entries);
     bytes.shrink_to_fit();
     bytes
 }

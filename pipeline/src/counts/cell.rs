@@ -17,6 +17,7 @@ use super::archive::{Archive, Keeping};
 use super::bucket::{Addition, BucketState, StratumKey, known};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
+use super::ids::FunctionId;
 use super::load::LoadCounts;
 use super::merged::MergedCounts;
 use super::paths::CallTrees;
@@ -277,6 +278,14 @@ impl CellCounts {
         self.functions.forget_unused(|place| used[place] || is_held(numbers[place]));
         table.hold(self.functions.ids());
         table.hold_paths(self.calls.paths());
+    }
+
+    /// Gives its functions the names that the process knows, after it was read from a checkpoint.
+    ///
+    /// # Errors
+    /// A number for which the process has no name.
+    pub(crate) fn restore(&mut self, table: &FunctionTable) -> Result<(), FunctionId> {
+        self.functions.restore(table)
     }
 
     /// Whether nothing is counted or kept.

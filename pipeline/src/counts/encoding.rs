@@ -90,16 +90,22 @@ pub fn sum<'a>(mut parts: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
         return parts.next().unwrap_or_default().to_vec();
     }
     let mut entries: Vec<Entry> = parts.flat_map(decode).collect();
-    entries.sort_unstable_by_key(|entry| entry.function);
+    add_up(&mut entries);
+    encode(&entries)
+}
+
+/// Sums the entries of each function; they ascend by function then.
+pub(super) fn add_up(entries: &mut Vec<Entry>) {
+    // NB: stable, since it makes use of the parts of the list that ascend already, as each profile does.
+    entries.sort_by_key(|entry| entry.function);
     entries.dedup_by(|entry, kept| {
         let same = entry.function == kept.function;
         if same {
-            kept.own += entry.own;
-            kept.total += entry.total;
+            kept.own = kept.own.saturating_add(entry.own);
+            kept.total = kept.total.saturating_add(entry.total);
         }
         same
     });
-    encode(&entries)
 }
 
 /// self = total.

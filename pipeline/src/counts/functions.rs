@@ -21,6 +21,7 @@ use super::ids::{FunctionId, PathId};
 use super::numbered::Numbered;
 use super::numbers::{Elsewhere, Forgotten};
 use super::paths::{Node, PathTable, decode_paths};
+use super::places::Places;
 use super::rounds::Rounds;
 
 /// Which of the names that stand for several functions has this stable hash.
@@ -149,6 +150,19 @@ impl FunctionTable {
         functions.iter().map(|&id| table.entry(id).0.clone()).collect()
     }
 
+    /// The stable hashes and names of functions, in their order.
+    ///
+    /// # Errors
+    /// The first number that is nobody's.
+    fn known(&self, functions: &[FunctionId]) -> Result<Vec<(u64, Arc<str>)>, FunctionId> {
+        self.learn(functions);
+        let table = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let known = |&id: &FunctionId| {
+            table.get(id).filter(|(_, mark)| mark.is_met()).map(|(entry, _)| entry.clone()).ok_or(id)
+        };
+        functions.iter().map(known).collect()
+    }
+
     /// The stable hashes of functions, in their order.
     pub fn hashes(&self, functions: &[FunctionId]) -> Vec<u64> {
         self.learn(functions);
@@ -268,21 +282,27 @@ fn named(name: &Arc<str>) -> (u64, Arc<str>) {
 
 /// The functions of one cell, numbered densely in the order in which the cell met them. The number of a function that was forgotten
 /// goes to a later one.
+///
+/// In a checkpoint it has the numbers of the process only, and is of use once it was [restored](Self::restore).
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CellFunctions {
-    /// By process number: the place in columns + 1, or 0 where the cell has not met the function.
-    dense: Vec<u32>,
-    /// By the cell's number: stable hash and name; no name where the number is free.
-    entries: Vec<(u64, Arc<str>)>,
     /// By the cell's number: the process's.
     ids: Vec<FunctionId>,
     /// By the cell's number: the place in columns.
     places: Vec<u32>,
-    /// By place: the cell's number.
-    numbers: Vec<u32>,
     /// Numbers that are free, descending.
     free: Vec<usize>,
+    /// By the process's number: the place in columns.
+    #[serde(skip)]
+    met: Places,
+    /// By the cell's number: stable hash and name; no name where the number is free.
+    #[serde(skip)]
+    entries: Vec<(u64, Arc<str>)>,
+    /// By place: the cell's number.
+    #[serde(skip)]
+    numbers: Vec<u32>,
     /// The cell's numbers of what stands for several functions.
+    #[serde(skip)]
     of_several: Untested,
 }
 
@@ -295,27 +315,51 @@ impl CellFunctions {
         new.dedup();
         let mut named: Vec<_> = table.entries(&new).into_iter().zip(new).collect();
         named.sort_unstable();
+        let mut met = Vec::with_capacity(named.len());
         let reused = named.len().min(self.free.len());
         let mut appended = named.split_off(reused);
         for (entry, id) in named {
             let Some(number) = self.free.pop() else { continue };
             self.find_of_several(number, entry.0);
             (self.entries[number], self.ids[number]) = (entry, id);
-            self.find_at(id, index_of(self.places[number]));
+            met.push((id, self.places[number]));
         }
         let mut by_id: Vec<FunctionId> = appended.iter().map(|(_, id)| *id).collect();
         by_id.sort_unstable();
         let first = self.len();
         self.numbers.resize(first + by_id.len(), 0);
         for (entry, id) in appended.drain(..) {
-            let place = first + by_id.partition_point(|&other| other < id);
-            self.numbers[place] = short(self.entries.len());
+            let place = short(first + by_id.partition_point(|&other| other < id));
+            self.numbers[index_of(place)] = short(self.entries.len());
             self.find_of_several(self.entries.len(), entry.0);
             self.entries.push(entry);
             self.ids.push(id);
-            self.places.push(short(place));
-            self.find_at(id, place);
+            self.places.push(place);
+            met.push((id, place));
         }
+        self.met.extend(&met, self.entries.len());
+    }
+
+    /// Gives its functions the names that the process knows, after it was read from a checkpoint.
+    ///
+    /// # Errors
+    /// A number for which the process has no name.
+    pub(super) fn restore(&mut self, table: &FunctionTable) -> Result<(), FunctionId> {
+        let numbers: Vec<usize> = self.taken().collect();
+        let ids: Vec<FunctionId> = self.ids().collect();
+        self.entries = vec![(0, "".into()); self.ids.len()];
+        for (&number, entry) in numbers.iter().zip(table.known(&ids)?) {
+            self.find_of_several(number, entry.0);
+            self.entries[number] = entry;
+        }
+        self.numbers = vec![0; self.places.len()];
+        for (number, &place) in (0..).zip(&self.places) {
+            self.numbers[index_of(place)] = number;
+        }
+        let met: Vec<(FunctionId, u32)> =
+            numbers.iter().map(|&number| (self.ids[number], self.places[number])).collect();
+        self.met.extend(&met, self.entries.len());
+        Ok(())
     }
 
     fn find_of_several(&mut self, number: usize, hash: u64) {
@@ -329,20 +373,12 @@ impl CellFunctions {
         self.of_several
     }
 
-    fn find_at(&mut self, id: FunctionId, place: usize) {
-        let slot = index_of(id);
-        if slot >= self.dense.len() {
-            self.dense.resize(slot + 1, 0);
-        }
-        self.dense[slot] = short(place + 1);
-    }
-
     /// Forgets the functions whose places are not used.
     pub(super) fn forget_unused(&mut self, is_used: impl Fn(usize) -> bool) {
-        let is_left = |&number: &usize| !self.is_free(number) && !is_used(index_of(self.places[number]));
-        let left: Vec<usize> = (0..self.len()).filter(is_left).collect();
+        let is_left = |&number: &usize| !is_used(index_of(self.places[number]));
+        let left: Vec<usize> = self.taken().filter(is_left).collect();
         for &number in &left {
-            self.dense[index_of(self.ids[number])] = 0;
+            self.met.forget(self.ids[number]);
             self.entries[number] = (0, "".into());
             self.of_several.iter_mut().for_each(|one| *one = one.filter(|&one| one != number));
         }
@@ -352,7 +388,12 @@ impl CellFunctions {
 
     /// The process's numbers of the cell's functions.
     pub(super) fn ids(&self) -> impl Iterator<Item = FunctionId> {
-        (0..self.len()).filter(|&number| !self.is_free(number)).map(|number| self.ids[number])
+        self.taken().map(|number| self.ids[number])
+    }
+
+    /// The cell's numbers that are not free, ascending.
+    fn taken(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).filter(|&number| !self.is_free(number))
     }
 
     fn is_free(&self, number: usize) -> bool {
@@ -362,10 +403,7 @@ impl CellFunctions {
     /// The place of a function in columns, if the cell has met it.
     #[inline]
     pub fn place(&self, id: FunctionId) -> Option<usize> {
-        match self.dense.get(index_of(id)) {
-            Some(&place) if place > 0 => Some(index_of(place - 1)),
-            _ => None,
-        }
+        self.met.get(id)
     }
 
     /// The cell's number of a function, if the cell has met it.
@@ -385,12 +423,12 @@ impl CellFunctions {
 
     /// How many functions have a number in the cell, with numbers that are free.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.ids.len()
     }
 
     /// Whether the cell has met none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.ids.is_empty()
     }
 
     /// Stable hash and name by the cell's number.
@@ -431,5 +469,32 @@ mod tests {
                 assert_eq!(Some(index_of(cell.places()[number])), place);
             }
         }
+    }
+
+    #[test]
+    fn a_cell_of_a_checkpoint_has_the_names_of_the_process() {
+        let table = FunctionTable::default();
+        let names: Vec<Arc<str>> = ["a", "b", OVERFLOW, "c"].map(Arc::from).to_vec();
+        let ids = table.intern(&names);
+        let mut cell = CellFunctions::default();
+        cell.admit(ids[1..].iter().copied(), &table);
+        let forgotten = cell.place(ids[1]);
+        cell.forget_unused(|place| Some(place) != forgotten);
+        let read = || postcard::from_bytes::<CellFunctions>(&postcard::to_stdvec(&cell).unwrap()).unwrap();
+        let mut restored = read();
+        assert_eq!(restored.restore(&table), Ok(()));
+        let known = |cell: &CellFunctions| {
+            (
+                cell.entries().to_vec(),
+                cell.untested(),
+                cell.numbers.clone(),
+                ids.iter().map(|&id| cell.get(id)).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(known(&restored), known(&cell));
+        assert_eq!(restored.untested().iter().flatten().count(), 1);
+        let other = FunctionTable::default();
+        other.intern(&names[..2]);
+        assert_eq!(read().restore(&other), Err(ids[2]), "a number without a name is said");
     }
 }

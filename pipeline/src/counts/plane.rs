@@ -2,7 +2,12 @@
 //!
 //! Most functions have few samples in one bucket, so a byte holds their count and a whole column stays in cache. A count of
 //! 256 or more carries into a page of 64 words that exists only where some count needs it; at most one sample in 256 carries.
+//!
+//! The bytes end where they would be nearly all zeros: counts of a few functions far beyond are kept one by one. So names that were
+//! seen for an hour and never again, which have their places in the cell for as long as its history has them, take no room in the
+//! columns of the hours after it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fleetdiff_schemas::number::{float, index_of};
@@ -12,6 +17,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const PAGE: usize = 64;
 /// By how many functions a column grows: not at every new function, and not by much more than it needs.
 const STEP: usize = 2048;
+/// A function so far beyond the bytes, and beyond as many again, is kept by itself.
+const FAR: usize = 4 * STEP;
+/// Bytes that one function kept by itself takes, about: when there are so many that bytes would take no more, there are bytes.
+const FAR_BYTES: usize = 32;
 
 /// The counts of 64 neighbouring functions above what their bytes hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,20 +63,23 @@ impl Page {
     }
 }
 
-/// Counts of one bucket by the functions' places in the cell. Functions beyond its end have none.
+/// Counts of one bucket by the functions' places in the cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plane {
     #[serde(with = "serde_bytes")]
     low: Vec<u8>,
     high: Vec<Option<Box<Page>>>,
+    /// Of functions beyond the end of the bytes.
+    far: BTreeMap<usize, u64>,
 }
 
 impl Plane {
     /// Adds `count` samples of a function.
     #[inline]
     pub fn add(&mut self, function: usize, count: u64) {
-        if function >= self.low.len() {
-            self.grow(function);
+        if function >= self.low.len() && !self.make_room(function) {
+            *self.far.entry(function).or_default() += count;
+            return;
         }
         let sum = u64::from(self.low[function]) + count;
         self.low[function] = low_byte(sum);
@@ -79,7 +91,8 @@ impl Plane {
     /// Subtracts `count` samples that were added before.
     #[inline]
     pub fn subtract(&mut self, function: usize, count: u64) {
-        let low = u64::from(self.low[function]);
+        let Some(&low) = self.low.get(function) else { return self.subtract_far(function, count) };
+        let low = u64::from(low);
         if count <= low {
             self.low[function] = low_byte(low - count);
             return;
@@ -90,42 +103,67 @@ impl Plane {
         self.low[function] = low_byte(low + lacking * 256 - count);
     }
 
+    #[cold]
+    fn subtract_far(&mut self, function: usize, count: u64) {
+        if let Some(held) = self.far.get_mut(&function) {
+            *held = held.saturating_sub(count);
+            if *held == 0 {
+                self.far.remove(&function);
+            }
+        }
+    }
+
     /// Subtracts all of another column, which was added before.
     pub fn take_back(&mut self, other: &Self) {
         for (function, &count) in other.low.iter().enumerate().filter(|(_, count)| **count > 0) {
             self.subtract(function, u64::from(count));
         }
-        for (function, above) in other.carries(0..other.low.len()) {
-            self.subtract(function, above);
-        }
+        other.for_each_above(0..usize::MAX, |function, above| self.subtract(function, above));
     }
 
     /// The samples of a function.
     pub fn get(&self, function: usize) -> u64 {
-        let low = self.low.get(function).copied().unwrap_or(0);
+        let Some(&low) = self.low.get(function) else { return self.far.get(&function).copied().unwrap_or(0) };
         let page = self.high.get(function / PAGE).and_then(Option::as_deref);
         u64::from(low) + (page.map_or(0, |page| page.words[function % PAGE]) << 8)
     }
 
     /// Marks the places that have samples.
     pub fn mark_used(&self, used: &mut [bool]) {
-        for (mark, &low) in used.iter_mut().zip(&self.low) {
-            *mark |= low > 0;
+        for function in self.used() {
+            used[function] = true;
         }
-        self.carries(0..used.len().min(self.low.len())).for_each(|(function, above)| used[function] |= above > 0);
+    }
+
+    /// The places that have samples, each once.
+    pub fn used(&self) -> impl Iterator<Item = usize> {
+        let low = self.low.iter().enumerate().filter(|(_, low)| **low > 0).map(|(function, _)| function);
+        let carried =
+            self.carries(0..self.low.len()).filter(|(function, above)| *above > 0 && self.low[*function] == 0);
+        low.chain(carried.map(|(function, _)| function)).chain(self.far.keys().copied())
     }
 
     /// Bytes that this column takes.
     pub fn size(&self) -> usize {
         let pages = self.high.iter().flatten().count();
-        self.low.capacity() + self.high.capacity() * size_of::<usize>() + pages * size_of::<Page>()
+        let near = self.low.capacity() + self.high.capacity() * size_of::<usize>() + pages * size_of::<Page>();
+        near + self.far.len() * FAR_BYTES
     }
 
+    /// Makes the bytes reach as far as a function beyond their end; `false` if that is too far for what there is.
     #[cold]
-    fn grow(&mut self, function: usize) {
+    fn make_room(&mut self, function: usize) -> bool {
+        let is_near = function < 2 * self.low.len() + FAR;
+        if !is_near && function > self.far.len() * FAR_BYTES {
+            return false;
+        }
         let len = (function + 1).next_multiple_of(STEP);
         self.low.reserve_exact(len - self.low.len());
         self.low.resize(len, 0);
+        let beyond = self.far.split_off(&len);
+        let near = std::mem::replace(&mut self.far, beyond);
+        near.into_iter().for_each(|(function, count)| self.add(function, count));
+        true
     }
 
     #[inline(never)]
@@ -137,6 +175,15 @@ impl Plane {
         let page = self.high[page].get_or_insert_with(|| Box::new(Page::EMPTY));
         page.used |= 1 << (function % PAGE);
         &mut page.words[function % PAGE]
+    }
+
+    /// What is counted of functions of a range besides their bytes, which may be nothing any more.
+    #[inline]
+    fn for_each_above(&self, range: Range<usize>, mut act: impl FnMut(usize, u64)) {
+        if !self.far.is_empty() {
+            self.far.range(range.clone()).for_each(|(&function, &count)| act(function, count));
+        }
+        self.carries(range).for_each(|(function, above)| act(function, above));
     }
 
     /// Functions of a range that have or had 256 samples or more, with their counts above the byte.
@@ -165,8 +212,9 @@ pub(crate) fn sums(planes: &[&Plane], start: usize, out: &mut [u64]) {
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out += u64::from(sum));
     }
     let range = start..start + out.len();
-    let carried = planes.iter().flat_map(|plane| plane.carries(range.clone()));
-    carried.for_each(|(function, above)| out[function - start] += above);
+    for plane in planes {
+        plane.for_each_above(range.clone(), |function, above| out[function - start] += above);
+    }
 }
 
 /// Sums bytes of columns, compiled for each width of vectors.
@@ -194,10 +242,11 @@ impl pulp::NullaryFnOnce for SumBytes<'_> {
 
 impl BucketCounts for Plane {
     fn add_to(&self, start: usize, out: &mut [f64]) {
-        let end = (start + out.len()).min(self.low.len());
-        let Some(low) = self.low.get(start..end) else { return };
-        pulp::Arch::new().dispatch(AddBytes { low, out });
-        self.carries(start..end).for_each(|(function, above)| out[function - start] += float(above));
+        let range = start..start + out.len();
+        if let Some(low) = self.low.get(start..range.end.min(self.low.len())) {
+            pulp::Arch::new().dispatch(AddBytes { low, out });
+        }
+        self.for_each_above(range, |function, above| out[function - start] += float(above));
     }
 
     fn add_only(&self, functions: &[u32], out: &mut [f64]) {
@@ -209,7 +258,7 @@ impl BucketCounts for Plane {
         let (Some(&first), Some(&last)) = (functions.first(), functions.last()) else { return };
         let range = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(last).map_or(0, |last| last + 1);
         let held = self.low.get(range.start..range.end.min(self.low.len())).unwrap_or_default();
-        if held.is_empty() {
+        if held.is_empty() && self.far.is_empty() {
             return;
         }
         if let Some(span) = Span::of(held, last - first) {
@@ -220,12 +269,12 @@ impl BucketCounts for Plane {
                 .zip(functions)
                 .for_each(|(sum, &function)| *sum += f64::from(byte(function).copied().unwrap_or(0)));
         }
-        for (function, above) in self.carries(range) {
+        self.for_each_above(range, |function, above| {
             let place = u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
             if let Some(sum) = place.and_then(|place| out.get_mut(place)) {
                 *sum += float(above);
             }
-        }
+        });
     }
 }
 
@@ -289,12 +338,34 @@ mod tests {
         assert!(out[500..].iter().all(|&sum| sum == 0));
     }
 
+    #[test]
+    fn few_functions_far_beyond_take_little_and_many_are_bytes() {
+        let mut plane = Plane::default();
+        (0..20).for_each(|function| plane.add(function, 300));
+        (0..100).for_each(|function| plane.add(1_000_000 + 3 * function, 2));
+        assert!(plane.size() < 10_000, "{}", plane.size());
+        assert_eq!((plane.low.len(), plane.far.len()), (STEP, 100));
+        (0..50_000).for_each(|function| plane.add(1_000_000 + function, 1));
+        assert_eq!(plane.far.len(), 0);
+        assert_eq!(
+            [0, 20, 1_000_000, 1_000_001, 1_049_999, 1_050_000].map(|place| plane.get(place)),
+            [300, 0, 3, 1, 1, 0]
+        );
+    }
+
+    const FUNCTIONS: usize = 13_600;
+
+    /// One of three stretches, of which the last is far from the others.
+    fn a_function() -> impl Strategy<Value = usize> {
+        prop_oneof![1 => 0usize..200, 1 => 2000usize..2100, 4 => 13_000usize..FUNCTIONS]
+    }
+
     proptest! {
         /// Law: a plane holds the sum of what was added less what was subtracted, and can read it in any blocks.
         #[test]
-        fn holds_sums(adds in proptest::collection::vec((0usize..300, 1u64..5000), 1..200), keep in 0usize..200, start in 0usize..300) {
+        fn holds_sums(adds in proptest::collection::vec((a_function(), 1u64..5000), 1..1500), keep in 0usize..1500, start in a_function()) {
             let mut plane = Plane::default();
-            let mut truth = vec![0u64; 300];
+            let mut truth = vec![0u64; FUNCTIONS];
             for &(function, count) in &adds {
                 plane.add(function, count);
                 truth[function] += count;
@@ -303,20 +374,26 @@ mod tests {
                 plane.subtract(function, count);
                 truth[function] -= count;
             }
-            prop_assert!((0..300).all(|function| plane.get(function) == truth[function]));
+            prop_assert!((0..FUNCTIONS).all(|function| plane.get(function) == truth[function]));
+            let mut used = vec![false; FUNCTIONS];
+            plane.mark_used(&mut used);
+            prop_assert!(used.iter().zip(&truth).all(|(&used, &count)| used == (count > 0)));
+            let mut places: Vec<usize> = plane.used().collect();
+            places.sort_unstable();
+            prop_assert!(places.into_iter().eq((0..FUNCTIONS).filter(|&function| truth[function] > 0)));
             let mut both = plane.clone();
             adds.iter().for_each(|&(function, count)| both.add(function, count));
             both.take_back(&plane);
             let added = |function| adds.iter().filter(|add| add.0 == function).map(|add| add.1).sum::<u64>();
-            prop_assert!((0..300).all(|function| both.get(function) == added(function)));
-            let mut out = vec![7; 300 - start];
+            prop_assert!((0..FUNCTIONS).all(|function| both.get(function) == added(function)));
+            let mut out = vec![7; SUMMED.min(FUNCTIONS - start)];
             sums(&[&plane, &both], start, &mut out);
             prop_assert!(out.iter().zip(start..).all(|(&sum, function)| sum == truth[function] + added(function)));
-            let mut out = vec![0.0; 300 - start];
+            let mut out = vec![0.0; FUNCTIONS - start];
             plane.add_to(start, &mut out);
             prop_assert!(out.iter().zip(&truth[start..]).all(|(&got, &exact)| u32::try_from(exact).map(f64::from) == Ok(got)));
             let exact = |f: u32| usize::try_from(f).ok().and_then(|f| truth.get(f)).map_or(Ok(0), |&count| u32::try_from(count));
-            for some in [(0u32..400).filter(|f| f % 3 == 1).collect(), vec![7, 299, 4000], (2000..2100).collect(), (0..300).rev().collect()] {
+            for some in [(0u32..20_000).filter(|f| f % 3 == 1).collect(), vec![7, 2099, 13_000, 13_599, 13_600], (1500..2500).collect(), (13_500..13_700).collect(), (5000..5100).collect(), (0..13_600).rev().collect()] {
                 let mut out = vec![0.0; some.len()];
                 plane.add_only(&some, &mut out);
                 prop_assert!(some.iter().zip(&out).all(|(&f, &got)| exact(f).map(f64::from) == Ok(got)));

@@ -11,6 +11,7 @@ use fleetdiff_statistics::hidden_factor::{BucketCountsOf, HiddenFactor};
 
 use super::imbalance::Imbalance;
 use super::pods::WindowPods;
+use crate::counts::plane::Plane;
 
 /// Of an arm with more pods these are looked at, those with the smallest hashes: time grows with the cube. 128: *measured*,
 /// hidden hardware of 90 % of the head and 10 % of the base is found in 8 of 10 fleets of 60 base pods.
@@ -21,11 +22,8 @@ const MOST_PODS: usize = 128;
 pub fn hidden(pods: &WindowPods, untested: Untested) -> Vec<Imbalance> {
     let Some(stratum) = pods.largest_stratum() else { return Vec::new() };
     let arms = [Side::Head, Side::Base].map(|side| looked_at(pods, side, stratum));
-    let mut is_used: Vec<bool> = Vec::new();
-    for (_, own) in arms.iter().flatten() {
-        is_used.resize(own.len(), false);
-        is_used.iter_mut().zip(*own).for_each(|(is_used, &count)| *is_used |= count > 0);
-    }
+    let mut is_used = vec![false; pods.functions()];
+    arms.iter().flatten().for_each(|(_, own)| own.mark_used(&mut is_used));
     for place in untested.into_iter().flatten() {
         if let Some(is_used) = is_used.get_mut(place) {
             *is_used = false;
@@ -39,7 +37,7 @@ pub fn hidden(pods: &WindowPods, untested: Untested) -> Vec<Imbalance> {
 }
 
 /// Samples, and samples by function, of the pods of an arm that are looked at.
-fn looked_at(pods: &WindowPods, side: Side, stratum: usize) -> Vec<(u64, &[u64])> {
+fn looked_at(pods: &WindowPods, side: Side, stratum: usize) -> Vec<(u64, &Plane)> {
     let mut rows: Vec<_> = pods.in_stratum(side, stratum).collect();
     rows.sort_by_key(|(name, ..)| (stable_hash(name.as_str().as_bytes()), *name));
     rows.into_iter().take(MOST_PODS).map(|(_, samples, own)| (samples, own)).collect()
@@ -52,9 +50,9 @@ struct Pod {
 }
 
 impl Pod {
-    fn of((samples, own): (u64, &[u64]), is_used: &[bool]) -> Self {
-        let counts = own.iter().zip(is_used).filter(|(_, is_used)| **is_used).map(|(&count, _)| float(count));
-        Self { samples: float(samples), counts: counts.collect() }
+    fn of((samples, own): (u64, &Plane), is_used: &[bool]) -> Self {
+        let used = is_used.iter().enumerate().filter(|(_, is_used)| **is_used);
+        Self { samples: float(samples), counts: used.map(|(function, _)| float(own.get(function))).collect() }
     }
 }
 

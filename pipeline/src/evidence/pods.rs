@@ -12,10 +12,13 @@ use fleetdiff_statistics::outliers::PodRow;
 
 use crate::counts::bucket::{Age, StratumKey};
 use crate::counts::cell::CellCounts;
+use crate::counts::plane::Plane;
 
 /// The pods of both arms in the strata of the window that both share.
 #[derive(Debug)]
 pub struct WindowPods {
+    /// How many functions the cell has.
+    functions: usize,
     head: ArmPods,
     base: ArmPods,
 }
@@ -34,8 +37,9 @@ struct PodSamples {
     pod: u32,
     stratum: usize,
     samples: u64,
-    own: Vec<u64>,
-    total: Vec<u64>,
+    /// By the cell's numbers of functions.
+    own: Plane,
+    total: Plane,
 }
 
 /// A stratum; without an age where ages are merged.
@@ -48,7 +52,12 @@ impl WindowPods {
         let strata =
             if of_same_age.numbers.is_empty() { Strata::shared(counts, comparison, false) } else { of_same_age };
         let [head, base] = [Side::Head, Side::Base].map(|side| ArmPods::of(counts, comparison, side, &strata));
-        Self { head, base }
+        Self { functions: counts.functions().len(), head, base }
+    }
+
+    /// How many functions the cell has.
+    pub(super) fn functions(&self) -> usize {
+        self.functions
     }
 
     /// How many pods an arm has.
@@ -74,12 +83,12 @@ impl WindowPods {
     }
 
     /// The pods of an arm in a stratum: name, samples, and samples by function as its own.
-    pub(super) fn in_stratum(&self, side: Side, stratum: usize) -> impl Iterator<Item = (&PodId, u64, &[u64])> {
+    pub(super) fn in_stratum(&self, side: Side, stratum: usize) -> impl Iterator<Item = (&PodId, u64, &Plane)> {
         let arm = self.arm(side);
         let rows = arm.rows.iter().filter(move |row| row.stratum == stratum);
         rows.filter_map(|row| {
             let name = arm.names.get(usize::try_from(row.pod).ok()?)?;
-            Some((name, row.samples, row.own.as_slice()))
+            Some((name, row.samples, &row.own))
         })
     }
 
@@ -90,13 +99,10 @@ impl WindowPods {
 
     /// By function: how many pods of an arm have samples of it.
     pub fn showing(&self, side: Side, kind: CountKind) -> Vec<u64> {
-        let mut showing = Vec::new();
-        let mut counted_in = Vec::new();
+        let mut showing = vec![0; self.functions];
+        let mut counted_in = vec![None; self.functions];
         for row in &self.arm(side).rows {
-            let counts = row.counts(kind);
-            showing.resize(counts.len(), 0);
-            counted_in.resize(counts.len(), None);
-            for (f, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            for f in row.counts(kind).used() {
                 if counted_in[f] != Some(row.pod) {
                     counted_in[f] = Some(row.pod);
                     showing[f] += 1;
@@ -143,19 +149,20 @@ fn place(key: &StratumKey, by_age: bool) -> Place<'_> {
 
 impl ArmPods {
     fn of(counts: &CellCounts, comparison: &ComparisonId, side: Side, strata: &Strata<'_>) -> Self {
-        let functions = counts.functions().len();
         let mut rows: BTreeMap<(&PodId, usize), PodSamples> = BTreeMap::new();
         for (key, addition) in counts.in_window() {
             let counted = comparison.side(&addition.build) == Some(side) && addition.samples > 0;
             let Some(stratum) = strata.number(key).filter(|_| counted) else {
                 continue;
             };
-            let new = || PodSamples { pod: 0, stratum, samples: 0, own: vec![0; functions], total: vec![0; functions] };
+            let new = || PodSamples { pod: 0, stratum, samples: 0, own: Plane::default(), total: Plane::default() };
             let row = rows.entry((&addition.pod, stratum)).or_insert_with(new);
             row.samples += addition.samples;
             for (function, entry) in counts.entries(addition) {
-                row.own[function] += entry.own;
-                row.total[function] += entry.total;
+                if entry.own > 0 {
+                    row.own.add(function, entry.own);
+                }
+                row.total.add(function, entry.total);
             }
         }
         let mut arm = Self::default();
@@ -175,7 +182,7 @@ impl PodSamples {
         PodRow { stratum: self.stratum, pod: self.pod, samples: self.samples, counts: vec![self.counts(kind)] }
     }
 
-    fn counts(&self, kind: CountKind) -> &Vec<u64> {
+    fn counts(&self, kind: CountKind) -> &Plane {
         match kind {
             CountKind::SelfCount => &self.own,
             CountKind::Total => &self.total,

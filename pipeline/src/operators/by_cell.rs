@@ -221,7 +221,11 @@ impl State for Cells {
     }
 
     fn load(&mut self, from: &Loading<'_>) -> Result<(), Unreadable> {
-        self.cells = from.all("cell")?.into_iter().collect();
+        for (id, mut cell) in from.all::<(CellId, CellState)>("cell")? {
+            let unnamed = |number| from.unreadable("cell", format!("function {number} of {id:?} has no name"));
+            cell.counts.restore(&self.table).map_err(unnamed)?;
+            self.cells.insert(id, cell);
+        }
         for (blocks, swept) in from.all("blocks")? {
             (self.blocks, self.swept) = (blocks, swept);
         }
