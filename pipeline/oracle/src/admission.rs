@@ -329,20 +329,24 @@ pub(super) type FoldedCohort = (u64, BTreeMap<Arc<str>, [u64; 2]>);
 /// Samples of each cohort of a profile.
 pub(super) fn folded(profile: &Profile) -> BTreeMap<Cohort, FoldedCohort> {
     let mut cohorts: BTreeMap<Cohort, FoldedCohort> = BTreeMap::new();
-    let name = |index: u32| usize::try_from(index).ok().and_then(|index| profile.names.get(index)).cloned();
     match &profile.samples {
         Samples::Stacks(stacks) => {
+            // By the place of a name in the profile first: looking for names takes far longer.
+            let mut places: BTreeMap<&Cohort, (u64, Vec<[u64; 2]>)> = BTreeMap::new();
             for stack in stacks.iter().filter(|stack| stack.count > 0) {
-                let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
-                let (all, functions) = cohorts.entry(cohort).or_default();
+                let cohort = stack.cohort.as_ref().unwrap_or(&profile.identity.cohort);
+                let (all, functions) = places.entry(cohort).or_insert_with(|| (0, vec![[0; 2]; profile.names.len()]));
                 *all += stack.count;
-                let on_stack: BTreeSet<Arc<str>> = stack.frames.iter().filter_map(|&frame| name(frame)).collect();
-                for function in on_stack {
-                    functions.entry(function).or_default()[1] += stack.count;
+                for function in on_stack(profile, &stack.frames) {
+                    functions[function][1] += stack.count;
                 }
-                if let Some(leaf) = stack.frames.last().and_then(|&frame| name(frame)) {
-                    functions.entry(leaf).or_default()[0] += stack.count;
+                if let Some(leaf) = leaf(profile, &stack.frames) {
+                    functions[leaf][0] += stack.count;
                 }
+            }
+            for (cohort, (all, functions)) in places {
+                let named = profile.names.iter().cloned().zip(functions).filter(|(_, [_, total])| *total > 0);
+                cohorts.insert(cohort.clone(), (all, named.collect()));
             }
         }
         Samples::Folded { cohorts: parts, .. } => {
@@ -350,8 +354,8 @@ pub(super) fn folded(profile: &Profile) -> BTreeMap<Cohort, FoldedCohort> {
                 let (all, functions) = cohorts.entry(part.cohort.clone()).or_default();
                 *all += part.samples;
                 for entry in &part.functions {
-                    if let Some(function) = name(entry.name) {
-                        let counts = functions.entry(function).or_default();
+                    if let Some(place) = place(profile, entry.name) {
+                        let counts = functions.entry(Arc::clone(&profile.names[place])).or_default();
                         counts[0] += entry.own;
                         counts[1] += entry.total;
                     }
@@ -360,6 +364,25 @@ pub(super) fn folded(profile: &Profile) -> BTreeMap<Cohort, FoldedCohort> {
         }
     }
     cohorts
+}
+
+/// What is known of the names on a stack, root first, by what is known of each of the profile's names.
+pub(super) fn at_frames<'a, T>(of_names: &'a [T], frames: &'a [u32]) -> impl Iterator<Item = &'a T> {
+    frames.iter().filter_map(|&frame| of_names.get(usize::try_from(frame).ok()?))
+}
+
+/// The functions on a stack, each once, by their places among the profile's names.
+pub(super) fn on_stack(profile: &Profile, frames: &[u32]) -> BTreeSet<usize> {
+    frames.iter().filter_map(|&frame| place(profile, frame)).collect()
+}
+
+/// The function that ran, by its place among the profile's names.
+pub(super) fn leaf(profile: &Profile, frames: &[u32]) -> Option<usize> {
+    frames.last().and_then(|&frame| place(profile, frame))
+}
+
+fn place(profile: &Profile, frame: u32) -> Option<usize> {
+    usize::try_from(frame).ok().filter(|&place| place < profile.names.len())
 }
 
 fn samples(count: u64) -> i64 {

@@ -3,7 +3,7 @@
 //! All counted samples of a service are in one list; what a comparison sees at a hop is summed from the whole list each
 //! time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
@@ -165,14 +165,13 @@ impl Archive {
     pub fn new(config: &Config, timeline: &Timeline, counted: &[&Counted], served: &[&Served]) -> Self {
         let folded: Vec<_> = counted.iter().map(|one| folded(&one.profile)).collect();
         let overflow: Arc<str> = OVERFLOW.into();
-        let names: BTreeSet<(u64, Arc<str>)> = folded
-            .iter()
-            .flat_map(|cohorts| cohorts.values().flat_map(|(_, functions)| functions.keys()))
-            .chain(std::iter::once(&overflow))
-            .map(|name| (stable_hash(name.as_bytes()), Arc::clone(name)))
-            .collect();
+        let of_profiles =
+            folded.iter().flat_map(|cohorts| cohorts.values().flat_map(|(_, functions)| functions.keys()));
+        let names: HashSet<&Arc<str>> = of_profiles.chain(std::iter::once(&overflow)).collect();
+        let names: BTreeSet<(u64, Arc<str>)> =
+            names.into_iter().map(|name| (stable_hash(name.as_bytes()), Arc::clone(name))).collect();
         let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
-        let numbers: BTreeMap<&Arc<str>, usize> =
+        let numbers: HashMap<&Arc<str>, usize> =
             names.iter().enumerate().map(|(number, name)| (name, number)).collect();
         let mut pods: BTreeMap<PodId, usize> = BTreeMap::new();
         let mut samples = Vec::new();

@@ -7,6 +7,8 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::idle::idle_defaults;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 
+use super::admission::at_frames;
+
 /// The entries of a configuration, and what they made of the names so far: whether idle, whether kept.
 pub(super) struct IdleEntries {
     entries: Vec<String>,
@@ -27,23 +29,12 @@ impl IdleEntries {
         let time = [ProfileType::OffCpu, ProfileType::Wall].contains(&profile.profile_type);
         match &profile.samples {
             Samples::Stacks(stacks) if time && profile.temporality == Temporality::Delta => {
-                let left = stacks.iter().filter(|stack| !self.is_idle(profile, stack)).cloned().collect();
+                let names: Vec<_> = profile.names.iter().map(|name| self.of_name(name)).collect();
+                let left = stacks.iter().filter(|stack| !is_idle(&names, stack)).cloned().collect();
                 Arc::new(Profile { samples: Samples::Stacks(left), ..Profile::clone(profile) })
             }
             _ => Arc::clone(profile),
         }
-    }
-
-    fn is_idle(&mut self, profile: &Profile, stack: &Stack) -> bool {
-        let (mut idle, mut kept) = (false, false);
-        for &frame in &stack.frames {
-            if let Some(name) = usize::try_from(frame).ok().and_then(|index| profile.names.get(index)) {
-                let found = self.of_name(name);
-                idle |= found.0;
-                kept |= found.1;
-            }
-        }
-        idle && !kept
     }
 
     fn of_name(&mut self, name: &Arc<str>) -> (bool, bool) {
@@ -64,6 +55,12 @@ impl IdleEntries {
         self.known.insert(Arc::clone(name), (idle, kept));
         (idle, kept)
     }
+}
+
+/// Whether a stack is idle, by what the entries make of the profile's names.
+fn is_idle(names: &[(bool, bool)], stack: &Stack) -> bool {
+    let found = || at_frames(names, &stack.frames);
+    found().any(|(idle, _)| *idle) && !found().any(|(_, kept)| *kept)
 }
 
 /// Whether a name is an entry in which each `*` stands for any text.

@@ -12,19 +12,17 @@ use fleetdiff_schemas::rows::{CellKey, LimitRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Limited;
 
-use super::admission::{Counted, Served, folded};
+use super::admission::{Counted, Served, at_frames, folded};
 use super::counts::cell_of;
-
-/// A call path by the names of its functions, root first.
-type Path = Vec<Arc<str>>;
 
 /// What of one counted profile, or of its requests, exceeds the limits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Over {
     /// All functions and paths.
     is_full: bool,
-    functions: BTreeSet<Arc<str>>,
-    paths: BTreeSet<Path>,
+    /// By their stable hashes, as paths.
+    functions: BTreeSet<u64>,
+    paths: BTreeSet<u64>,
     cells: BTreeSet<CellKey>,
 }
 
@@ -35,9 +33,10 @@ impl Over {
         if self.cells.contains(cell) { over() } else { cell.clone() }
     }
 
-    /// The path as which a path is counted.
-    pub fn path(&self, path: Path) -> Path {
-        if self.is_full || self.paths.contains(&path) { vec![OVERFLOW.into()] } else { path }
+    /// Whether a stack of the profile is counted as the path of what exceeds the limits.
+    pub fn is_path_over(&self, profile: &Profile) -> impl Fn(&[u32]) -> bool {
+        let hashes = if self.paths.is_empty() { Vec::new() } else { hashes_of(profile) };
+        move |frames| self.is_full || !self.paths.is_empty() && self.paths.contains(&hash_of_path(&hashes, frames))
     }
 
     /// Counts by function with what exceeds the limits as one, none of which is more than `most`.
@@ -46,40 +45,33 @@ impl Over {
         counts: BTreeMap<Arc<str>, [u64; N]>,
         most: [u64; N],
     ) -> BTreeMap<Arc<str>, [u64; N]> {
-        let is_over = |name: &Arc<str>| self.is_full || self.functions.contains(name) || **name == *OVERFLOW;
+        if !self.is_full && self.functions.is_empty() {
+            return counts;
+        }
+        let is_over = |name: &Arc<str>| {
+            self.is_full || self.functions.contains(&stable_hash(name.as_bytes())) || **name == *OVERFLOW
+        };
         let (over, mut kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
             counts.into_iter().partition(|(name, _)| is_over(name));
-        if !over.is_empty() && (self.is_full || !self.functions.is_empty()) {
+        if !over.is_empty() {
             let sum = |place: usize| over.values().map(|counts| counts[place]).sum::<u64>().min(most[place]);
             kept.insert(OVERFLOW.into(), std::array::from_fn(sum));
-            kept
-        } else {
-            kept.extend(over);
-            kept
         }
+        kept
     }
 }
 
-/// What one profile, or its requests, adds to one cell.
+/// What one profile, or its requests, adds to one cell; functions and paths by their stable hashes.
 struct Part {
     applied: Hop,
     profile_type: ProfileType,
     cell: CellKey,
     samples: u64,
     /// Samples at the leaf by function; of functions that only have values none.
-    functions: BTreeMap<Arc<str>, u64>,
+    functions: BTreeMap<u64, u64>,
     /// How many of these have samples.
     counted_functions: usize,
-    paths: BTreeMap<Path, u64>,
-}
-
-impl Part {
-    /// Adds functions that have values, with or without samples.
-    fn add_names(&mut self, path: &Path) {
-        for name in path {
-            self.functions.entry(Arc::clone(name)).or_default();
-        }
-    }
+    paths: BTreeMap<u64, u64>,
 }
 
 /// Keeps what was counted of a service within its limits, and says what was not.
@@ -131,31 +123,32 @@ fn parts_of(config: &Config, one: &Counted) -> Vec<Part> {
         let part = parts.entry(cell.clone()).or_insert_with(|| new(&cell));
         part.samples += samples;
         for (name, [own, _]) in functions {
-            *part.functions.entry(name).or_default() += own;
+            *part.functions.entry(stable_hash(name.as_bytes())).or_default() += own;
         }
         part.counted_functions = part.functions.len();
     }
     if let Samples::Stacks(stacks) = &profile.samples {
+        let hashes = hashes_of(profile);
         for stack in stacks {
             let cohort: &Cohort = stack.cohort.as_ref().unwrap_or(&profile.identity.cohort);
             let cell = cell_of(config, &profile.identity, cohort);
             let Some(part) = parts.get_mut(&cell) else { continue };
-            let path = path_of(profile, &stack.frames);
             if stack.value > 0 {
-                part.add_names(&path);
+                for hash in at_frames(&hashes, &stack.frames) {
+                    part.functions.entry(*hash).or_default();
+                }
             }
             if stack.count > 0 {
-                *part.paths.entry(path).or_default() += stack.count;
+                *part.paths.entry(hash_of_path(&hashes, &stack.frames)).or_default() += stack.count;
             }
         }
     }
     parts.into_values().collect()
 }
 
-/// The names of a stack.
-pub(super) fn path_of(profile: &Profile, frames: &[u32]) -> Path {
-    let name = |frame: &u32| profile.names.get(usize::try_from(*frame).ok()?).cloned();
-    frames.iter().filter_map(name).collect()
+/// The stable hashes of a profile's names.
+fn hashes_of(profile: &Profile) -> Vec<u64> {
+    profile.names.iter().map(|name| stable_hash(name.as_bytes())).collect()
 }
 
 fn part_of_requests(config: &Config, one: &Served) -> Part {
@@ -178,8 +171,8 @@ impl Sighted {
     fn see(&mut self, at: Hop, profile: &Profile, parts: &[Part]) {
         let [functions, paths, cells, builds, pods] = &mut self.0;
         for part in parts {
-            functions.entry(at).or_default().extend(part.functions.keys().map(|name| stable_hash(name.as_bytes())));
-            paths.entry(at).or_default().extend(part.paths.keys().map(hash_of_path));
+            functions.entry(at).or_default().extend(part.functions.keys());
+            paths.entry(at).or_default().extend(part.paths.keys());
             cells.entry(at).or_default().insert(hash_of_cell(part));
         }
         builds.entry(at).or_default().insert(hash_of("build", profile.identity.build.as_str()));
@@ -267,9 +260,8 @@ impl Places {
         for part in parts {
             // Once all functions are one, none of them is looked for.
             if !is_full {
-                let functions = part.functions.keys().filter(|name| !self.has(0, at, stable_hash(name.as_bytes())));
-                over.functions.extend(functions.cloned());
-                over.paths.extend(part.paths.keys().filter(|path| !self.has(1, at, hash_of_path(path))).cloned());
+                over.functions.extend(part.functions.keys().filter(|&&function| !self.has(0, at, function)));
+                over.paths.extend(part.paths.keys().filter(|&&path| !self.has(1, at, path)));
             }
             over.cells.extend((!self.has(2, at, hash_of_cell(part))).then(|| part.cell.clone()));
         }
@@ -301,17 +293,21 @@ fn hash_of_cell(part: &Part) -> u64 {
     hash_of("cell", &format!("{}\0{region}\0{cohort}", profile_type.name()))
 }
 
-fn hash_of_path(path: &Path) -> u64 {
-    let bytes: Vec<u8> = path.iter().flat_map(|name| stable_hash(name.as_bytes()).to_le_bytes()).collect();
-    stable_hash(&bytes)
+/// That of a call path is over those of its names, root first.
+fn hash_of_path(hashes: &[u64], frames: &[u32]) -> u64 {
+    stable_hash(&at_frames(hashes, frames).flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 struct Rows<'a>(BTreeMap<(Hop, Limited), LimitRow>, (&'a Config, &'a LimitsByHop), &'a Service);
 
 impl Rows<'_> {
     fn note(&mut self, part: &Part, over: &Over, refused: Option<Limited>) {
-        let functions: Vec<u64> =
-            part.functions.iter().filter(|(name, _)| over.functions.contains(*name)).map(|(_, own)| *own).collect();
+        let functions: Vec<u64> = part
+            .functions
+            .iter()
+            .filter(|(function, _)| over.functions.contains(*function))
+            .map(|(_, own)| *own)
+            .collect();
         let paths: Vec<u64> =
             part.paths.iter().filter(|(path, _)| over.paths.contains(*path)).map(|(_, count)| *count).collect();
         let cells = over.cells.contains(&part.cell);

@@ -11,6 +11,8 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use fleetdiff_schemas::config::Config;
 
+use super::admission::at_frames;
+
 /// Samples of each stack of a cohort, and their value.
 type ByStack = BTreeMap<StackOf, [u64; 2]>;
 /// A cohort, and the names of a stack's functions.
@@ -81,10 +83,9 @@ impl Snapshots {
 fn by_stack(profile: &Profile) -> ByStack {
     let mut counts = ByStack::new();
     let Samples::Stacks(stacks) = &profile.samples else { return counts };
-    let name = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| profile.names.get(frame)).cloned();
     for stack in stacks {
         let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
-        let sums = counts.entry((cohort, stack.frames.iter().filter_map(name).collect())).or_default();
+        let sums = counts.entry((cohort, at_frames(&profile.names, &stack.frames).cloned().collect())).or_default();
         *sums = [sums[0] + stack.count, sums[1] + stack.value];
     }
     counts

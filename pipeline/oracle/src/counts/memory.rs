@@ -1,6 +1,6 @@
 //! What samples stand for, bytes or nanoseconds: sections 19 and 20 of `docs/semantics.md`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
@@ -9,7 +9,7 @@ use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 
-use super::super::admission::Counted;
+use super::super::admission::{Counted, leaf, on_stack};
 use super::super::timeline::Timeline;
 use super::{Archive, Origin, cell_of};
 
@@ -43,36 +43,33 @@ pub(super) fn of_memory(config: &Config, timeline: &Timeline, counted: &[&Counte
     let has_waiting = counted.iter().any(|one| one.profile.profile_type == ProfileType::OffCpu);
     for one in counted.iter().filter(|one| has_waiting || one.profile.profile_type != ProfileType::Cpu) {
         let (id, Samples::Stacks(stacks)) = (&one.profile.identity, &one.profile.samples) else { continue };
-        let mut cells: BTreeMap<CellKey, OfMemory> = BTreeMap::new();
+        // Functions by their places among the profile's names.
+        let mut cells: BTreeMap<CellKey, (OfMemory, BTreeMap<usize, [u64; 4]>)> = BTreeMap::new();
         for stack in stacks {
-            let origin = Origin::new(config, timeline, one, stack.cohort.as_ref().unwrap_or(&id.cohort));
-            let cell = cell_of(config, id, stack.cohort.as_ref().unwrap_or(&id.cohort));
-            let of_cell = cells.entry(cell).or_insert_with(|| OfMemory {
-                origin,
+            let cohort = stack.cohort.as_ref().unwrap_or(&id.cohort);
+            let new = || OfMemory {
+                origin: Origin::new(config, timeline, one, cohort),
                 pod: id.pod.clone(),
                 bucket: id.bucket().0,
                 held: Held { own: one.own, ..Held::default() },
-            });
-            let held = &mut of_cell.held;
+            };
+            let (OfMemory { held, .. }, functions) =
+                cells.entry(cell_of(config, id, cohort)).or_insert_with(|| (new(), BTreeMap::new()));
             held.samples += stack.count;
             held.bytes += stack.value;
-            let names: Vec<Arc<str>> = stack
-                .frames
-                .iter()
-                .filter_map(|&frame| one.profile.names.get(usize::try_from(frame).ok()?).cloned())
-                .collect();
-            for name in names.iter().cloned().collect::<BTreeSet<_>>() {
-                let sums = held.functions.entry(name).or_default();
+            for function in on_stack(&one.profile, &stack.frames) {
+                let sums = functions.entry(function).or_default();
                 (sums[1], sums[3]) = (sums[1] + stack.count, sums[3] + stack.value);
             }
-            if let Some(leaf) = names.last().cloned() {
-                let sums = held.functions.entry(leaf).or_default();
+            if let Some(leaf) = leaf(&one.profile, &stack.frames) {
+                let sums = functions.entry(leaf).or_default();
                 (sums[0], sums[2]) = (sums[0] + stack.count, sums[2] + stack.value);
             }
         }
-        all.extend(cells.into_values().map(|mut of_cell| {
-            let Held { samples, bytes, ref mut functions, .. } = of_cell.held;
-            *functions = one.over.functions(std::mem::take(functions), [samples, samples, bytes, bytes]);
+        all.extend(cells.into_values().map(|(mut of_cell, functions)| {
+            let Held { samples, bytes, .. } = of_cell.held;
+            let named = functions.into_iter().map(|(place, sums)| (Arc::clone(&one.profile.names[place]), sums));
+            of_cell.held.functions = one.over.functions(named.collect(), [samples, samples, bytes, bytes]);
             of_cell
         }));
     }

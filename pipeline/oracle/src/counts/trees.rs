@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Cohort;
-use fleetdiff_schemas::profile::{ProfileType, Samples};
+use fleetdiff_schemas::profile::{OVERFLOW, ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 
 use super::{Archive, BASE, HEAD, Origin};
-use crate::admission::Counted;
-use crate::limits::path_of;
+use crate::admission::{Counted, at_frames};
 use crate::timeline::{Open, Timeline};
 
 /// Samples of head and base by path, block by block.
@@ -50,17 +49,23 @@ pub(super) fn stacks(
     config: &Config,
     timeline: &Timeline,
     counted: &[&Counted],
-    numbers: &BTreeMap<&Arc<str>, usize>,
+    numbers: &HashMap<&Arc<str>, usize>,
 ) -> Stacks {
     let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
+    let overflow: Arc<str> = OVERFLOW.into();
     let mut paths = Vec::new();
     let mut all = Vec::new();
     for one in counted {
         let Samples::Stacks(stacks) = &one.profile.samples else { continue };
         let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
+        let of_names: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
+        let is_over = one.over.is_path_over(&one.profile);
         for stack in stacks.iter().filter(|stack| stack.count > 0) {
-            let path = one.over.path(path_of(&one.profile, &stack.frames));
-            let frames: Vec<usize> = path.iter().filter_map(|name| numbers.get(name).copied()).collect();
+            let frames: Vec<usize> = if is_over(&stack.frames) {
+                numbers.get(&overflow).copied().into_iter().collect()
+            } else {
+                at_frames(&of_names, &stack.frames).flatten().copied().collect()
+            };
             let path = *places.entry(frames).or_insert_with_key(|frames| {
                 paths.push(frames.clone());
                 paths.len() - 1
