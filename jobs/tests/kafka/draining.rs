@@ -8,7 +8,7 @@ use crate::broker::Broker;
 use crate::hook::{Act, Hook};
 use crate::program::{start, succeed, text};
 use crate::results::{of_folder, read_alerts_at};
-use crate::service::{files_of, generate, stop, wait_for, watch};
+use crate::service::{files_of, generate, generate_at, stop, wait_for, watch};
 
 /// How long a service may take to end; Kubernetes kills it after 60 s with the manifests of `deploy`, after 30 s without.
 const GRACE: Duration = Duration::from_secs(30);
@@ -59,9 +59,7 @@ fn a_receiver_that_hangs_does_not_hold_up_the_end_for_long() {
 #[test]
 fn brokers_that_hang_do_not_hold_up_the_end_and_the_next_service_sends_what_is_missing() {
     let broker = Broker::start();
-    let to_topic = ["generate", "--brokers", broker.address(), "--topic", "hung", "--format", "delta", "--key", "none"];
-    let shape = ["--seed", "3", "--pods", "2:3", "--factor", "1.6", "--duration", "5m", "--partitions", "3"];
-    succeed(&[&to_topic[..], &shape].concat());
+    generate_at(broker.address(), "hung", &["--seed", "3", "--duration", "5m", "--partitions", "3"]);
     let scratch = tempfile::tempdir().unwrap();
     let (output, whole, log) = (scratch.path().join("out"), scratch.path().join("whole"), scratch.path().join("log"));
     let args = |output, alerts| {

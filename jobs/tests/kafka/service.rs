@@ -29,29 +29,23 @@ pub fn stop(mut service: Child, signal: &str) -> Option<i32> {
 }
 
 pub fn generate(topic: &str, duration: &str, partitions_used: &str) {
-    let shape = [
-        "--seed",
-        "3",
-        "--pods",
-        "2:3",
-        "--factor",
-        "1.6",
-        "--duration",
-        duration,
-        "--partitions-used",
-        partitions_used,
-        "--partitions",
-        "3",
-    ];
-    let to_topic = ["generate", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--key", "none"];
-    succeed(&[&to_topic[..], &shape].concat());
+    let shape = ["--seed", "3", "--duration", duration, "--partitions-used", partitions_used, "--partitions", "3"];
+    generate_at(brokers(), topic, &shape);
+}
+
+/// A fleet of few pods with a change in each cell, so that incidents come within minutes however cells are merged ([`watch`]).
+pub fn generate_at(brokers: &str, topic: &str, shape: &[&str]) {
+    let to_topic = ["generate", "--brokers", brokers, "--topic", topic, "--format", "delta", "--key", "none"];
+    let changed = ["--pods", "2:3", "--factor", "1.6", "--cells", "*:*"];
+    succeed(&[&to_topic[..], &changed, shape].concat());
 }
 
 pub fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let own = ["watch", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--output", text(output)];
     let settings =
         ["--alerts-topic", "", "--flush", "60s", "--window", "4m", "--idle-after", "1s", "--report-every", "2m"];
-    [&own[..], &settings, more].concat()
+    // A third of the cells, and of the looks at them: what these tests ask about is the same for each.
+    [&own[..], &settings, &["--cell", "region"], more].concat()
 }
 
 /// How many files of a table are complete.

@@ -18,7 +18,7 @@ use crate::alerts_once::delete_before;
 use crate::broker::Broker;
 use crate::program::{brokers, fail, start, succeed, text};
 use crate::results::{Results, of_folder};
-use crate::service::{decisions, files_of, has_decided, run_anew, stop, wait_for, watch};
+use crate::service::{decisions, files_of, generate_at, has_decided, run_anew, stop, wait_for, watch};
 use crate::status::{Watched, signal};
 
 /// How long until a change is said.
@@ -50,10 +50,8 @@ fn delete(topic: &str) {
 
 /// Sends a fleet to the first partitions of a topic; the same seed gives the same fleet, of which a longer one holds a shorter one.
 fn send(brokers: &str, topic: &str, seed: &str, duration: &str, partitions: &str) {
-    let to_topic = ["generate", "--brokers", brokers, "--topic", topic, "--format", "delta", "--key", "none"];
-    let shape = ["--pods", "2:3", "--factor", "1.6", "--seed", seed, "--duration", duration];
     let spread = ["--partitions", partitions, "--partitions-used", partitions];
-    succeed(&[&to_topic[..], &shape, &spread].concat());
+    generate_at(brokers, topic, &[&["--seed", seed, "--duration", duration][..], &spread].concat());
 }
 
 fn said(log: &Path, parts: &[&str]) {
