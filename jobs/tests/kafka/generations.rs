@@ -81,11 +81,10 @@ fn settings_that_have_changed_begin_a_new_generation_only_if_that_is_asked_for()
     assert!(whole.sizes().iter().all(|size| *size > 0), "{:?}", whole.sizes());
     assert_each_once(&got.alerts, "over two generations");
     let latest = announced.iter().map(|alert| alert["time"].as_str().unwrap()).max().unwrap();
-    let is_later = |alert: &&serde_json::Value| alert["time"].as_str().unwrap() > latest;
-    assert_eq!(
-        got.alerts.iter().filter(is_later).collect::<Vec<_>>(),
-        whole.alerts.iter().filter(is_later).collect::<Vec<_>>()
-    );
+    let [got, expected] = [&got.alerts, &whole.alerts]
+        .map(|alerts| alerts.iter().filter(|alert| alert["time"].as_str().unwrap() > latest).collect::<Vec<_>>());
+    assert!(!expected.is_empty(), "no alert is later than {latest}");
+    assert_eq!(got, expected);
 
     // A run that was killed while it put an output aside: the next one completes that, and begins with whatever settings it has.
     let (part, second) = (kept.with_file_name("2.unfinished"), kept.with_file_name("2"));
