@@ -11,17 +11,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 left_out=(
     kafka          # a real broker
-    parquet_readers # Python with readers
-    receivers      # a real Alertmanager
+    outside        # a real broker, a real Alertmanager, Python with readers
     page           # a browser
     written        # fleets through the dataflow
     commands       # whole runs of the program, perf
     null           # simulated fleets
     oracle         # fleets through the dataflow and through the oracle
     oracle_self    # fleets through the oracle
-    fan_out        # fleets through the dataflow
     order_schedules # thousands of runs of the dataflow
-    incidents      # fleets through the dataflow
     memory         # floods up to the default limits
 )
 

@@ -67,7 +67,9 @@ fn metered(config: &Config, sources: Arc<SourceFactory>) -> BTreeMap<u64, Vec<us
 fn memory_of_a_day() {
     let of_retention = |hours: i64| {
         let limits = Limits { retention: Nanos::from_seconds(hours * 3_600), ..Limits::default() };
-        let config = Config { limits, ..Config::default() };
+        // What is remembered is the same however seldom it is looked at.
+        let (evaluate_every, report_every) = (Nanos::from_seconds(600), Nanos::from_seconds(3_600));
+        let config = Config { limits, evaluate_every, report_every, ..Config::default() };
         let sources: Arc<SourceFactory> = Arc::new(|worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
             let [share, of] = [worker, workers].map(|count| u32::try_from(count).unwrap());
             let number = i32::try_from(worker).unwrap();

@@ -2,7 +2,7 @@
 //! something changed.
 //!
 //! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes: a few fleets of each kind
-//! (of most 5), or as many as `FLEETDIFF_NULL_FLEETS` says. Limits are three binomial standard errors above a true rate of .05 a
+//! (of most 4), or as many as `FLEETDIFF_NULL_FLEETS` says. Limits are three binomial standard errors above a true rate of .05 a
 //! run, so that few fleets show a rate that is far too high, and many one that is a little too high.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]

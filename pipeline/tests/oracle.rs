@@ -18,6 +18,8 @@ mod drain;
 mod extremes;
 #[path = "oracle/fading.rs"]
 mod fading;
+#[path = "oracle/fan_out.rs"]
+mod fan_out;
 #[path = "oracle/few.rs"]
 mod few;
 #[path = "support/filed.rs"]
@@ -30,6 +32,8 @@ mod going_on;
 mod horizons;
 #[path = "oracle/idle.rs"]
 mod idle;
+#[path = "oracle/incidents.rs"]
+mod incidents;
 #[path = "oracle/limits.rs"]
 mod limits;
 #[path = "oracle/load.rs"]

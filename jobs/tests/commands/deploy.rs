@@ -22,7 +22,9 @@ fn checks() -> PathBuf {
 /// That program, built by Go, which is installed into the build folder if the system's is missing or too old.
 static CHECK: LazyLock<PathBuf> = LazyLock::new(|| {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-deploy");
-    must(Command::new(&*GO).args(["build", "-o"]).arg(&program).arg(".").current_dir(checks()));
+    // Not optimised: it runs for seconds, and Helm and Kubernetes are a lot to compile.
+    let build = ["build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o"];
+    must(Command::new(&*GO).args(build).arg(&program).arg(".").current_dir(checks()));
     program
 });
 

@@ -19,7 +19,7 @@ use super::statistics::always_valid::{ln_e, ln_p_always_valid};
 use super::statistics::g::{g_share, ln_p_iid};
 use super::statistics::levels::StrataTest;
 use super::statistics::power::{Design, samples_needed};
-use super::statistics::tails::t_quantile;
+use super::statistics::tails::t_of_tail;
 use super::timeline::Open;
 
 /// The limit of equivalence: a ratio within this, either way.
@@ -359,7 +359,7 @@ fn tested_row(
     let row = untested(about, evidence, &archive.names[function], counts);
     let CellTest { test, scales, rows, .. } = found;
     let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (signed_float(arm.total), arm.share.unwrap_or(0.0)));
-    let half = t_quantile(0.95, test.df[place]) * test.delta_variance(place).sqrt();
+    let half = t_of_tail(0.05_f64.ln(), test.df[place]) * test.delta_variance(place).sqrt();
     let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
     let ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), (0.0, 0.0)));
     let adjusted = in_both.then(|| around(test, place, 0.05_f64.ln(), (scales.deciding(), scales.variance)));

@@ -271,26 +271,27 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     row.ln_p_row = known(rows.ln_p_row[place]);
     row.adjusted_ln_p = known(rows.ln_p[place]);
     row.ln_e = known(rows.ln_e[place]);
+    let critical = levels.tests().critical(libm::log1p(-LEVEL));
     if row.head.count > 0 && row.base.count > 0 {
-        let interval = levels.interval(libm::log1p(-LEVEL));
+        let interval = levels.tests().within(critical);
         row.ratio = Some(as_ratio(levels.theta(), interval));
         let is_known = rows.scales.variance <= 0.0;
-        let adjusted = if is_known { interval.against(ln_scale) } else { rows.interval(place, LEVEL) };
+        let adjusted = if is_known { interval } else { rows.against_scales(place).within(critical) }.against(ln_scale);
         row.adjusted_ratio = Some(as_ratio(rows.theta[place], adjusted));
     }
-    row.share_delta = share_delta(row, levels);
+    row.share_delta = share_delta(row, levels, critical);
     // History is not sampled in the same way as the window, so neither a number of pods nor a time follows from it.
     if frame.history.is_none() {
         add_power(row, tests, frame);
     }
 }
 
-/// The change of the merged share; its variance is that of both levels.
-fn share_delta(row: &CellRow, levels: &Levels) -> Option<Interval> {
+/// The change of the merged share, `critical` standard errors each way; its variance is that of both levels.
+fn share_delta(row: &CellRow, levels: &Levels, critical: f64) -> Option<Interval> {
     let value = row.head.share? - row.base.share?;
     let variance: f64 =
         levels.arms.both().into_iter().map(|arm| (arm.counting + arm.between * arm.share) * arm.share).sum();
-    let half = t_quantile(LEVEL, levels.df) * libm::sqrt(variance);
+    let half = critical * libm::sqrt(variance);
     Some(Interval { value, low: value - half, high: value + half })
 }
 

@@ -36,7 +36,18 @@ impl LevelTests {
     /// Checked against the reference program (`test.json`, `cell.json`) to 1e-8.
     #[must_use]
     pub fn interval(&self, ln_p: f64) -> LnInterval {
-        let critical = libm::sqrt(self.tail.critical(ln_p));
+        self.within(self.critical(ln_p))
+    }
+
+    /// The root of the statistic that is passed with p = exp(`ln_p`): a quantile of Student's t.
+    #[must_use]
+    pub fn critical(&self, ln_p: f64) -> f64 {
+        libm::sqrt(self.tail.critical(ln_p))
+    }
+
+    /// [`LevelTests::interval`] by its [`LevelTests::critical`], which is the same for tests with the same degrees of freedom.
+    #[must_use]
+    pub fn within(&self, critical: f64) -> LnInterval {
         LnInterval { low: self.bound(critical, -1.0), high: self.bound(critical, 1.0) }
     }
 

@@ -10,7 +10,7 @@ use fleetdiff_simulation::fleet::Fleet;
 use fleetdiff_simulation::run_fleet;
 
 /// Fleets of an experiment, unless `FLEETDIFF_NULL_FLEETS` says how many.
-const FLEETS: u64 = 5;
+const FLEETS: u64 = 4;
 
 /// The seeds of an experiment.
 pub fn seeds() -> RangeInclusive<u64> {

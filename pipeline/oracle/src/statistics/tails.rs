@@ -1,5 +1,6 @@
 //! Tail probabilities as logarithms and the few special functions of the reference, each in its plainest form.
 
+use std::cell::Cell;
 use std::f64::consts::PI;
 
 use fleetdiff_schemas::number::length_float;
@@ -112,7 +113,17 @@ pub fn t_quantile(level: f64, d: f64) -> f64 {
 
 /// The `t` with P(|T| > t) = exp(`ln_p`) for a Student t with `d` degrees of freedom, on the scale of ln t.
 pub fn t_of_tail(ln_p: f64, d: f64) -> f64 {
-    root(-10.0, 60.0, |ln_t| ln_p - ln_f1_tail((2.0 * ln_t).exp(), d)).exp()
+    thread_local! {
+        /// What was found last, of which the columns of a row ask several times.
+        static LAST: Cell<[f64; 3]> = const { Cell::new([f64::NAN; 3]) };
+    }
+    let [of_p, of_d, t] = LAST.get();
+    if of_p.to_bits() == ln_p.to_bits() && of_d.to_bits() == d.to_bits() {
+        return t;
+    }
+    let t = root(-10.0, 60.0, |ln_t| ln_p - ln_f1_tail((2.0 * ln_t).exp(), d)).exp();
+    LAST.set([ln_p, d, t]);
+    t
 }
 
 /// The normal quantile `z >= 0` with P(|Z| > z) = exp(`ln_p`).

@@ -1,9 +1,5 @@
 //! A partition that is added while others are read, and one that was idle when an earlier run ended: with the decisions of that run
 //! the same rows are made again, and what was written already stays as it is.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/log.rs"]
-mod log;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,7 +18,7 @@ use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_simulation::fleet::Fleet;
 
-use self::log::Log;
+use crate::log::Log;
 
 /// A partition of a topic, which is there from the start or is added once hops up to some time are closed. It gives its records,
 /// and then nothing, or its end.

@@ -1,34 +1,23 @@
 //! DuckDB, polars, pandas and pyarrow read an output folder without options and see what was written.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "../../schemas/tests/generated/rows.rs"]
-#[expect(dead_code, reason = "verdicts are announced and have no file")]
-mod generated;
-#[path = "support/readers.rs"]
-#[expect(dead_code, reason = "pages are run by tests of the program, which makes their folder")]
-mod readers;
-#[path = "support/tools.rs"]
-mod tools;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
+use crate::generated::Generator;
 use fleetdiff_connectors::parquet::ParquetOutput;
 use fleetdiff_schemas::rows::Tables;
-use generated::Generator;
 use tempfile::TempDir;
 
 fn write(folder: &Path, tables: &Tables) {
     let mut output = ParquetOutput::create(folder, "{}".to_owned(), Duration::from_secs(600)).unwrap();
     output.write(std::slice::from_ref(tables)).unwrap();
-    readers::expect(&folder.join("expected.json"), tables);
+    crate::readers::expect(&folder.join("expected.json"), tables);
 }
 
 fn read(folder: &Path) -> Output {
-    readers::read(folder, &folder.join("expected.json"))
+    crate::readers::read(folder, &folder.join("expected.json"))
 }
 
 /// 300 rows per table in four files each; rows without a hop; then a folder in which all tables but one are empty; then

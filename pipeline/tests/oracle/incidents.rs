@@ -1,7 +1,5 @@
 //! Incidents equal those that follow, hop by hop, from the flags that stand, and no flag is without one.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 #[path = "incidents/sentences.rs"]
 mod sentences;
 

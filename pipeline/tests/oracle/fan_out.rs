@@ -1,8 +1,6 @@
 //! The fan-out that the dataflow maintains equals the one computed from the flags and verdicts of each hop alone, and
 //! its words name exactly the affected cells, with as few lines as possible.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_oracle as oracle;

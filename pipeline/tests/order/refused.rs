@@ -1,9 +1,5 @@
 //! Records that are all refused reach the tables although nothing good comes, and with the decisions of that run the same rows
 //! are written whenever the records are read again. A worker that panics ends the run for all.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/log.rs"]
-mod log;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +16,7 @@ use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_simulation::fleet::Fleet;
 
-use self::log::Log;
+use crate::log::Log;
 
 /// Silence that counts as idle; short, because the test waits for it.
 const IDLE_AFTER: Duration = Duration::from_millis(50);
