@@ -171,7 +171,7 @@ fn order_incidents_do_not_depend_on_workers() {
     let partitions = records(7, 1.3);
     let one = run_in_memory(&config(), partitions.clone(), 1).unwrap();
     assert!(!one.incidents.is_empty() && !one.verdicts.is_empty());
-    for workers in 2..=4 {
+    for workers in [2, 4] {
         let got = run_in_memory(&config(), partitions.clone(), workers).unwrap();
         assert_eq!((&got.incidents, &got.verdicts), (&one.incidents, &one.verdicts), "{workers} workers");
     }
