@@ -77,8 +77,8 @@ fn watched(topic: &str, name: &str, more: &[&str]) -> (Results, String) {
     let (output, alerts) = (scratch.path().join("out"), format!("alerts-{topic}-{name}"));
     let metrics = scratch.path().join("metrics");
     let watch = ["watch", "--until-end", "--brokers", brokers(), "--topic", topic, "--output", text(&output)];
-    let settings = ["--alerts-topic", &alerts, "--warm-up", "0s", "--report-every", "2m", "--evaluate-every", "1m"];
-    let ran = run(&[&watch[..], &settings, &["--metrics", text(&metrics)], more].concat());
+    let settings = ["--alerts-topic", &alerts, "--warm-up", "0s", "--report-every", "2m", "--metrics", text(&metrics)];
+    let ran = run(&[&watch[..], &settings, more].concat());
     let log = String::from_utf8(ran.stderr).unwrap();
     assert!(ran.status.success(), "{log}");
     (with_topic(&output, &alerts), log + &std::fs::read_to_string(metrics).unwrap())
